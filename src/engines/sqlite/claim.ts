@@ -1,37 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import type { SubscribedType } from '../../engine/engine.ts'
 import type { Lease } from '../../engine/outcome.ts'
-import { effectiveRank } from '../../job/ageing.ts'
 import { fromIso, toIso } from '../../time/iso.ts'
 import type { Connection } from './database.ts'
 import { reviewSuccessors } from './dependencies.ts'
 import { recordEvent } from './history.ts'
 import { type Bounds, type Lane, openLanes, recordStarts } from './rate-limits.ts'
-import { JOB_COLUMNS, type JobColumns, type JobRow, KEY_RELEASED, toJobRow, toLease, UNLEASED } from './rows.ts'
-
-/** The earliest due time of each (type, priority) that has claimable jobs: one index seek each, however many jobs are stored. */
-export const PEEK = `
-SELECT type, priority, due FROM (
-  SELECT types.value AS type, ranks.value AS priority,
-    (SELECT scheduled_at FROM job_queue INDEXED BY idx_job_queue_claim
-      WHERE type = types.value AND priority = ranks.value AND status = 'queued' AND waiting_for = 0
-      ORDER BY scheduled_at LIMIT 1) AS due
-  FROM json_each('[1,2,3,4,5,6,7,8,9,10]') AS ranks CROSS JOIN json_each(:types) AS types)
-WHERE due IS NOT NULL ORDER BY priority`
-
-/** The first due jobs of one type and priority. */
-export const READ_LANE = `
-SELECT ${JOB_COLUMNS} FROM job_queue INDEXED BY idx_job_queue_claim
-WHERE type = :type AND priority = :priority AND status = 'queued' AND waiting_for = 0 AND scheduled_at <= :now
-ORDER BY scheduled_at, rowid LIMIT :max`
-
-/** The same from the index alone, for merging several types of one priority. */
-export const PROBE = `
-SELECT rowid, scheduled_at, type FROM job_queue INDEXED BY idx_job_queue_claim
-WHERE type = :type AND priority = :priority AND status = 'queued' AND waiting_for = 0 AND scheduled_at <= :now
-ORDER BY scheduled_at, rowid LIMIT :max`
-
-export const READ_ROWS = `SELECT ${JOB_COLUMNS} FROM job_queue WHERE rowid IN (SELECT value FROM json_each(:rows))`
+import { peek, readReady } from './ready-jobs.ts'
+import { type JobRow, KEY_RELEASED, toLease, UNLEASED } from './rows.ts'
 
 /** The attempt is counted with the start, so a crash counts too. */
 export const LEASE_ROWS = `
@@ -46,18 +22,6 @@ export interface NextDue {
   readonly ready: boolean
   /** When the next job falls due; null when none is scheduled. */
   readonly nextMs: number | null
-}
-
-interface Peeked {
-  readonly type: string
-  readonly priority: number
-  readonly due: string
-}
-
-function peek(connection: Connection, lanes: readonly Lane[]): readonly Peeked[] {
-  const open = lanes.filter((lane) => lane.max > 0).map((lane) => lane.type.type)
-  if (open.length === 0) return []
-  return connection.prepare(PEEK).all({ types: JSON.stringify(open) }) as Peeked[]
 }
 
 /** Reads without a lock. The write lock is taken only when a job is ready. */
@@ -96,10 +60,7 @@ export function claimReady(
   nowMs: number,
 ): readonly Lease[] {
   const lanes = openLanes(connection, types, bounds, nowMs)
-  const found =
-    ageingMs === null
-      ? readMostUrgent(connection, lanes, bounds.max, toIso(nowMs))
-      : readAged(connection, lanes, bounds.max, { nowMs, ageingMs })
+  const found = readReady(connection, lanes, { max: bounds.max, nowMs, ageingMs })
   const rows = found.filter((row) => hasAttemptsLeft(connection, row, nowMs))
   if (rows.length === 0) return []
   recordStarts(connection, lanes, rows, nowMs)
@@ -114,97 +75,6 @@ function hasAttemptsLeft(connection: Connection, row: JobRow, nowMs: number): bo
   recordEvent(connection, { id: row.id, name: 'dead', attempt: row.attempts, worker: null, detail: { error } }, nowMs)
   reviewSuccessors(connection, row.id, nowMs)
   return false
-}
-
-/** Due jobs in order of priority, due time and arrival, at most `max`, and of each type at most what its lane allows. */
-function readMostUrgent(connection: Connection, lanes: readonly Lane[], max: number, now: string): readonly JobRow[] {
-  const left = new Map(lanes.map((lane) => [lane.type.type, lane.max]))
-  const ready = peek(connection, lanes).filter((peeked) => peeked.due <= now)
-  const taken: JobRow[] = []
-  for (const [priority, peers] of Map.groupBy(ready, (peeked) => peeked.priority)) {
-    const wanted = max - taken.length
-    if (wanted <= 0) break
-    const probes = peers
-      .map(({ type }) => ({ type, priority, now, max: Math.min(wanted, left.get(type) ?? 0) }))
-      .filter((probe) => probe.max > 0)
-    for (const row of readPriority(connection, probes, wanted)) {
-      taken.push(row)
-      left.set(row.type, (left.get(row.type) ?? 0) - 1)
-    }
-  }
-  return taken
-}
-
-type Probe = { readonly type: string; readonly priority: number; readonly now: string; readonly max: number }
-type Probed = Pick<JobRow, 'rowid' | 'scheduled_at' | 'type'>
-
-/** One type needs one statement. Several are merged from the index first, so that only claimed rows are read. */
-function readPriority(connection: Connection, probes: readonly Probe[], max: number): readonly JobRow[] {
-  const [first, ...others] = probes
-  if (first === undefined) return []
-  if (others.length === 0) return (connection.prepareArrays(READ_LANE).all(first) as JobColumns[]).map(toJobRow)
-  const found = probes.flatMap((probe) => connection.prepare(PROBE).all(probe) as Probed[]).sort(byDueThenArrival)
-  return readRows(connection, found.slice(0, max)).sort(byDueThenArrival)
-}
-
-function readRows(connection: Connection, found: readonly Probed[]): JobRow[] {
-  const rowids = JSON.stringify(found.map((row) => row.rowid))
-  return (connection.prepareArrays(READ_ROWS).all({ rows: rowids }) as JobColumns[]).map(toJobRow)
-}
-
-interface Ranked extends Probed {
-  readonly rank: number
-}
-
-/**
- * The same with ageing: in order of effective rank, due time and arrival. Within a lane that is the order of due time, so
- * its first job tells whether the rest of the lane matters, and only the lanes that can contribute are probed.
- */
-function readAged(
-  connection: Connection,
-  lanes: readonly Lane[],
-  max: number,
-  { nowMs, ageingMs }: { readonly nowMs: number; readonly ageingMs: number },
-): readonly JobRow[] {
-  const now = toIso(nowMs)
-  const rankOf = (priority: number, due: string): number => effectiveRank(priority, nowMs - fromIso(due), ageingMs)
-  const left = new Map(lanes.map((lane) => [lane.type.type, lane.max]))
-  const heads = peek(connection, lanes)
-    .filter(({ due }) => due <= now)
-    .map((head) => ({ ...head, rowid: 0, scheduled_at: head.due, rank: rankOf(head.priority, head.due) }))
-    .sort(byRank)
-  let taken: readonly Ranked[] = []
-  for (const head of heads) {
-    const last = taken[max - 1]
-    if (last !== undefined && byRank(last, head) < 0) break
-    const { type, priority } = head
-    const probe: Probe = { type, priority, now, max: Math.min(max, left.get(type) ?? 0) }
-    const found = connection.prepare(PROBE).all(probe) as Probed[]
-    const ranked = found.map((row) => ({ ...row, rank: rankOf(priority, row.scheduled_at) }))
-    taken = mostUrgent([...taken, ...ranked], max, left)
-  }
-  const places = new Map(taken.map(({ rowid }, place) => [rowid, place]))
-  return readRows(connection, taken).sort((one, other) => (places.get(one.rowid) ?? 0) - (places.get(other.rowid) ?? 0))
-}
-
-/** At most `max`, and of each type at most what is left of it. */
-function mostUrgent(found: readonly Ranked[], max: number, left: ReadonlyMap<string, number>): readonly Ranked[] {
-  const counts = new Map<string, number>()
-  const isAllowed = ({ type }: Ranked): boolean => {
-    const count = (counts.get(type) ?? 0) + 1
-    counts.set(type, count)
-    return count <= (left.get(type) ?? 0)
-  }
-  return found.toSorted(byRank).filter(isAllowed).slice(0, max)
-}
-
-function byRank(one: Ranked, other: Ranked): number {
-  return one.rank === other.rank ? byDueThenArrival(one, other) : one.rank - other.rank
-}
-
-function byDueThenArrival(one: Probed, other: Probed): number {
-  if (one.scheduled_at === other.scheduled_at) return one.rowid - other.rowid
-  return one.scheduled_at < other.scheduled_at ? -1 : 1
 }
 
 /** One token for the whole batch: with the job's id it is unique to this claim. */

@@ -17,6 +17,8 @@ import { settleLeases } from './settle.ts'
 /** Held leases are compared with the database at most this often, however often other processes commit. */
 const LOST_CHECK_MS = 100
 
+const READY: NextDue = { ready: true, nextMs: null }
+
 export class SqliteConsumer implements Consumer {
   readonly #core: SqliteCore
   readonly #subscription: Subscription
@@ -28,6 +30,8 @@ export class SqliteConsumer implements Consumer {
   #unwatch: (() => void) | null = null
   #check: (() => void) | null = null
   readonly #isLimited: boolean
+  /** The last claim found all it asked for, so the next one need not look first whether it is worth the write lock. */
+  #hasMore = false
   /** When jobs were last claimed. */
   #takenAtMs = 0
 
@@ -44,14 +48,18 @@ export class SqliteConsumer implements Consumer {
     const signal = AbortSignal.any([request.signal, this.#closing.signal])
     while (!signal.aborted) {
       if (this.#core.isBehind) await this.#core.followClock()
-      const next = await this.#core.read('claim', () => {
-        this.#core.assertUsable()
-        return this.#nextDue(request)
-      })
+      const isSure = this.#hasMore && request.from !== 'expired'
+      const next = isSure ? READY : await this.#core.read('claim', () => this.#nextDue(request))
       if (next.ready) {
-        const leases = await this.#core.writeVolatile('claim', () => (signal.aborted ? [] : this.#take(request)))
+        let settling: readonly Promise<unknown>[] = []
+        const leases = await this.#core.writeVolatile('claim', () => {
+          const taken = signal.aborted ? [] : this.#take(request)
+          // Here, because a settle of the same transaction is acknowledged with this claim.
+          settling = this.#returning.size === 0 ? [] : taken.flatMap(({ job }) => this.#returning.get(job.id) ?? [])
+          return taken
+        })
         for (const lease of leases) this.#held.set(lease.token, lease)
-        if (this.#returning.size > 0) await this.#returned(leases)
+        if (settling.length > 0) await this.#returned(settling)
         if (leases.length > 0) {
           if (this.#isLimited && request.from !== 'expired') this.#moveStarts()
           return leases
@@ -59,6 +67,7 @@ export class SqliteConsumer implements Consumer {
       }
       const leftMs = untilMs - clock.monotonicMs()
       if (leftMs <= 0) return []
+      if (next === READY) continue
       const nextInMs = next.ready ? 0 : (next.nextMs ?? Number.POSITIVE_INFINITY) - clock.nowMs()
       await wakeups.wait(Math.max(1, Math.min(leftMs, nextInMs)), signal)
     }
@@ -82,27 +91,30 @@ export class SqliteConsumer implements Consumer {
    * A job's next start is handed out only after its last one was acknowledged, so that its holder sees them in order. The
    * extra turn of the event loop lets the caller that awaits the settle run first.
    */
-  async #returned(leases: readonly Lease[]): Promise<void> {
-    const settling = leases.flatMap((lease) => this.#returning.get(lease.job.id) ?? [])
-    if (settling.length === 0) return
+  async #returned(settling: readonly Promise<unknown>[]): Promise<void> {
     await Promise.allSettled(settling)
     await new Promise<void>((resolve) => setImmediate(resolve))
   }
 
   #nextDue(request: ClaimRequest): NextDue {
     const { connection, clock } = this.#core
+    this.#core.assertUsable()
     if (request.from === 'expired') return nextExpiry(connection, clock.nowMs())
     return nextDue(connection, this.#types(), request, clock.nowMs())
   }
 
   #take(request: ClaimRequest): readonly Lease[] {
     const { connection, clock } = this.#core
+    this.#core.assertUsable()
+    this.#hasMore = false
     const max = Math.min(request.max, this.#core.claimMax)
     if (request.from === 'expired') return claimExpired(connection, this.#subscription, max, clock.nowMs())
     this.#takenAtMs = clock.nowMs()
     const { worker, ageingMs = null } = this.#subscription
     const claiming = { types: this.#types(), bounds: { ...request, max }, worker, ageingMs }
-    return claimReady(connection, claiming, this.#takenAtMs)
+    const leases = claimReady(connection, claiming, this.#takenAtMs)
+    this.#hasMore = leases.length === max
+    return leases
   }
 
   #types(): readonly SubscribedType[] {

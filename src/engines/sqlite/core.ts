@@ -47,6 +47,10 @@ export class SqliteCore {
     this.#writer = new Writer(connection, {
       sync: walSync === null ? null : () => walSync.sync(),
       watch: {
+        allowsStatement: () => {
+          this.#fileWatch?.assertSame()
+          return !this.#clockInFile.isBehind
+        },
         begin: () => {
           this.#fileWatch?.assertSame()
           this.#clockInFile.begin()
@@ -82,9 +86,9 @@ export class SqliteCore {
     return this.#writer.claimMax
   }
 
-  /** Acknowledged when it is as durable as `synchronous` says. */
-  write<T>(name: string, run: (isAlone: boolean) => T): Promise<T> {
-    return this.#writer.run(name, run)
+  /** Acknowledged when it is as durable as `synchronous` says. `statement`: see the writer. */
+  write<T>(name: string, run: (isAlone: boolean) => T, statement: (() => T | null) | null = null): Promise<T> {
+    return this.#writer.run(name, run, 'durable', statement)
   }
 
   /**

@@ -152,6 +152,15 @@ export function forbidSchemaChanges(handle: SqliteDatabase): void {
   handle.setAuthorizer((action) => (SCHEMA_CHANGES.has(action) ? sqlite.SQLITE_DENY : sqlite.SQLITE_OK))
 }
 
+/**
+ * A second connection that only reads. Null for a database in memory, and for handles of another library: two of them in a
+ * process would release each other's locks on the file.
+ */
+export function openReader(handle: SqliteDatabase): SqliteDatabase | null {
+  const file = handle instanceof DatabaseSync ? fileOf(handle) : ''
+  return file === '' ? null : new DatabaseSync(file, { readOnly: true, timeout: 0 })
+}
+
 /** The file behind a handle; empty for a database in memory. */
 export function fileOf(handle: SqliteDatabase): string {
   const rows = handle.prepare('PRAGMA database_list').all() as { name: string; file: string | null }[]

@@ -21,6 +21,7 @@ import { ClosedError } from '../../errors.ts'
 import type { NewJob } from '../../job/job.ts'
 import { SqliteConsumer } from './consumer.ts'
 import { SqliteCore } from './core.ts'
+import { countJobs } from './counts.ts'
 import {
   Connection,
   configure,
@@ -31,10 +32,10 @@ import {
   type Synchronous,
 } from './database.ts'
 import { createDeadLetters } from './dead-letters.ts'
-import { insertJobs } from './enqueue.ts'
+import { insertJobs, insertOnly } from './enqueue.ts'
 import { toEngineError } from './faults.ts'
 import { assertLocal, readMounts } from './file-system.ts'
-import { countJobs, createControls, createInspector } from './inspector.ts'
+import { createControls, createInspector } from './inspector.ts'
 import { applyMigrations, assertCurrent, needsMigration } from './migrate.ts'
 import { createOutbox } from './outbox.ts'
 import { createRecords } from './records.ts'
@@ -152,10 +153,15 @@ export class SqliteEngine implements Engine {
     const core = this.#open()
     if (within !== undefined) return this.#enqueueWithin(jobs, within)
     if (jobs.length === 0) return []
-    const receipts = await core.write('enqueue', (individually) => {
+    const insert = (individually: boolean): readonly Receipt[] => {
       core.assertUsable()
       return insertJobs(core.connection, jobs, { nowMs: core.clock.nowMs(), individually })
-    })
+    }
+    const insertAlone = (): readonly Receipt[] | null => {
+      core.assertUsable()
+      return insertOnly(core.connection, jobs, core.clock.nowMs())
+    }
+    const receipts = await core.write('enqueue', insert, jobs.length === 1 ? insertAlone : null)
     core.wakeups.notify()
     return receipts
   }

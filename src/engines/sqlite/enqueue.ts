@@ -15,6 +15,11 @@ function insertAlike(count: number): string {
 VALUES ${Array.from({ length: count }, () => row).join(', ')} ON CONFLICT DO NOTHING`
 }
 
+/** A job without a key, dependencies and the like. Without a conflict it needs no other statement. */
+export const INSERT_PLAIN = `
+INSERT INTO job_queue (id, type, payload, payload_version, priority, scheduled_at, max_retries, created_at, updated_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+
 export const INSERT_ONE = `
 INSERT INTO job_queue (rowid, id, type, payload, payload_version, priority, scheduled_at, max_retries, created_at,
   updated_at, idempotency_key, latest_key, latest_seq, waiting_for, tenant, options, predecessors)
@@ -113,7 +118,25 @@ function insertAlikeRows(connection: Connection, jobs: readonly NewJob[], nowMs:
   return jobs.map(({ id }) => ({ id, status: 'enqueued' }))
 }
 
+/** Stores one job in one statement, which may be a transaction of its own. Null, with nothing stored, if that is not enough. */
+export function insertOnly(connection: Connection, jobs: readonly NewJob[], nowMs: number): readonly [Receipt] | null {
+  const [job] = jobs
+  if (job === undefined || jobs.length > 1 || !isPlain(job) || !insertPlain(connection, job, nowMs)) return null
+  return [{ id: job.id, status: 'enqueued' }]
+}
+
+/** False if a job of this id exists. */
+function insertPlain(connection: Connection, job: NewJob, nowMs: number): boolean {
+  const now = toIso(nowMs)
+  const { id, type, payload, payloadVersion, priority, attempts } = job
+  const { changes } = connection
+    .prepare(INSERT_PLAIN)
+    .run(id, type, payload, payloadVersion, priority, dueOf(job, nowMs), attempts, now, now)
+  return Number(changes) === 1
+}
+
 function insertJob(connection: Connection, job: NewJob, nowMs: number): Receipt {
+  if (isPlain(job)) return { id: job.id, status: insertPlain(connection, job, nowMs) ? 'enqueued' : 'duplicate' }
   const known = findKnown(connection, job)
   if (known !== null) return { id: known, status: 'duplicate' }
   const place = job.latest === null ? PLAIN : takeLatestPlace(connection, job.type, job.latest, job.id, nowMs)

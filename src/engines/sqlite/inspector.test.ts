@@ -3,7 +3,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, type TestContext, test } from 'node:test'
 import { tempFiles } from '../../../test/fixtures/temp-files.ts'
 import { type Mill, open } from '../../client/mill.ts'
-import { COUNT_STATES, NEWEST, NEWEST_ENDED, NEWEST_OF, OLDEST_DUE, TYPES } from './inspector.ts'
+import { COUNT_STATES } from './counts.ts'
+import { NEWEST, NEWEST_ENDED, NEWEST_OF, OLDEST_DUE, TYPES } from './inspector.ts'
 
 const files = tempFiles()
 

@@ -1,11 +1,10 @@
-import { NO_JOBS } from '../../engine/counts.ts'
-import type { Controls, Counts, Inspector, JobFilter, TypeCounts } from '../../engine/engine.ts'
+import type { Controls, Inspector, JobFilter } from '../../engine/engine.ts'
 import { waitUntilFinished } from '../../engine/wait-until-finished.ts'
 import type { JobView } from '../../job/job.ts'
 import { type JobState, STORED_STATES, type StoredState, storedAs } from '../../job/states.ts'
 import { toIso } from '../../time/iso.ts'
 import type { SqliteCore, SqliteStore } from './core.ts'
-import { type Connection, inSnapshot } from './database.ts'
+import type { Connection } from './database.ts'
 import { forgetPredecessors, reviewSuccessors } from './dependencies.ts'
 import { readHistory, recordEvent } from './history.ts'
 import { UNBLOCK_LATEST } from './latest-keys.ts'
@@ -57,21 +56,6 @@ SELECT ${VIEW_COLUMNS} FROM job_queue WHERE rowid IN (
   FROM priorities)
 ORDER BY scheduled_at, rowid LIMIT 1`
 
-export const COUNT_STATES = `SELECT type, status, count(*) AS jobs FROM job_queue INDEXED BY idx_job_queue_type GROUP BY type, status`
-
-export const COUNT_READY = `
-SELECT type, count(*) AS jobs FROM job_queue INDEXED BY idx_job_queue_claim
-WHERE status = 'queued' AND waiting_for = 0 AND scheduled_at <= :now GROUP BY type`
-
-/** Due, but waiting for a running job of the same latest key. */
-export const COUNT_HELD_BACK = `
-SELECT type, count(*) AS jobs FROM job_queue INDEXED BY idx_job_queue_latest
-WHERE latest_key IS NOT NULL AND status = 'queued' AND waiting_for > 0 AND scheduled_at <= :now GROUP BY type`
-
-export const COUNT_DEAD = `
-SELECT type, count(*) AS jobs FROM job_queue INDEXED BY idx_job_queue_dead
-WHERE status = 'dead_letter' AND ended IS NULL GROUP BY type`
-
 export const END_LIVE = `
 UPDATE job_queue SET status = 'dead_letter', ended = :ended, completed_at = :now, ${KEY_RELEASED}, ${UNLEASED}
 WHERE id = :id AND status IN ('queued', 'in_progress')`
@@ -105,37 +89,6 @@ export function createInspector(core: SqliteCore): Inspector {
       return waitUntilFinished({ clock: core.clock, removedViews: core.removedViews, read }, id, wait)
     },
   }
-}
-
-interface TypeCount {
-  readonly type: string
-  readonly jobs: number
-}
-
-export function countJobs(core: SqliteCore): Promise<Counts> {
-  const now = toIso(core.clock.nowMs())
-  return core.read('counts', () => inSnapshot(core.connection, () => countIn(core.connection, now)))
-}
-
-function countIn(connection: Connection, now: string): Counts {
-  const counts = new Map<string, TypeCounts>()
-  const add = (type: string, jobs: Partial<TypeCounts>): void => {
-    counts.set(type, { ...(counts.get(type) ?? NO_JOBS), ...jobs })
-  }
-  const due = new Map<string, number>()
-  for (const statement of [COUNT_READY, COUNT_HELD_BACK]) {
-    const rows = connection.prepare(statement).all({ now }) as TypeCount[]
-    for (const { type, jobs } of rows) due.set(type, (due.get(type) ?? 0) + jobs)
-  }
-  for (const { type, status, jobs } of connection.prepare(COUNT_STATES).all() as (TypeCount & {
-    status: StoredState
-  })[]) {
-    const ready = due.get(type) ?? 0
-    if (status === 'queued') add(type, { ready, delayed: jobs - ready })
-    else add(type, status === 'in_progress' ? { inProgress: jobs } : status === 'completed' ? { completed: jobs } : {})
-  }
-  for (const { type, jobs } of connection.prepare(COUNT_DEAD).all() as TypeCount[]) add(type, { dead: jobs })
-  return Object.fromEntries(counts)
 }
 
 export function createControls(core: SqliteCore): Controls {
@@ -217,6 +170,6 @@ function newestOf(
   return connection.prepare(NEWEST_ENDED).all({ ...page, ended }) as unknown as Place[]
 }
 
-function typesOf(connection: Connection): readonly string[] {
+export function typesOf(connection: Connection): readonly string[] {
   return (connection.prepare(TYPES).all() as { type: string }[]).map(({ type }) => type)
 }

@@ -3,6 +3,7 @@ import type { SchemaFault } from '../../doctor/schema.ts'
 import { messageOf } from '../../errors.ts'
 import * as claim from './claim.ts'
 import * as clock from './clock.ts'
+import * as counts from './counts.ts'
 import { Connection, openFile } from './database.ts'
 import * as deadLetters from './dead-letters.ts'
 import * as dependencies from './dependencies.ts'
@@ -16,6 +17,7 @@ import * as leases from './leases.ts'
 import { applyMigrations } from './migrate.ts'
 import * as outbox from './outbox.ts'
 import * as rateLimits from './rate-limits.ts'
+import * as readyJobs from './ready-jobs.ts'
 import * as records from './records.ts'
 import * as retention from './retention.ts'
 import * as settle from './settle.ts'
@@ -122,6 +124,7 @@ function comparePart({ type, name, sql }: Part, own: Part | undefined): readonly
 const MODULES: readonly object[] = [
   claim,
   clock,
+  counts,
   deadLetters,
   dependencies,
   enqueue,
@@ -133,6 +136,7 @@ const MODULES: readonly object[] = [
   leases,
   outbox,
   rateLimits,
+  readyJobs,
   records,
   retention,
   settle,
@@ -140,7 +144,7 @@ const MODULES: readonly object[] = [
 
 function unpreparable(actual: Connection): readonly SchemaFault[] {
   return MODULES.flatMap((module) => Object.entries(module)).flatMap(([name, sql]: [string, unknown]) => {
-    if (typeof sql !== 'string' || !/^\s*(?:SELECT|INSERT|UPDATE|DELETE)\b/.test(sql)) return []
+    if (typeof sql !== 'string' || !/^\s*(?:SELECT|INSERT|UPDATE|DELETE|WITH)\b/.test(sql)) return []
     try {
       actual.handle.prepare(sql)
       return []

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { after, test } from 'node:test'
+import { after, mock, test } from 'node:test'
 import { systemClock } from '../../time/clock.ts'
 import { Connection } from './database.ts'
 import { Wakeups } from './wakeups.ts'
@@ -11,15 +11,18 @@ import { Wakeups } from './wakeups.ts'
 const folder = mkdtempSync(join(tmpdir(), 'millrace-wakeups-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-function pair(name: string): { wakeups: Wakeups; other: DatabaseSync; close(): void } {
+function pair(name: string): { wakeups: Wakeups; other: DatabaseSync; looks(): number; close(): void } {
   const file = join(folder, name)
   const mine = new DatabaseSync(file)
   mine.exec('PRAGMA journal_mode = WAL; CREATE TABLE t (x)')
   const other = new DatabaseSync(file)
-  const wakeups = new Wakeups(new Connection(mine), systemClock)
+  const connection = new Connection(mine)
+  const prepare = mock.method(connection, 'prepare')
+  const wakeups = new Wakeups(connection, systemClock)
   return {
     wakeups,
     other,
+    looks: () => prepare.mock.callCount(),
     close() {
       wakeups.close()
       mine.close()
@@ -80,5 +83,25 @@ test('a watcher hears of commits while nobody waits for work', async () => {
     })
   })
   await heard
+  close()
+})
+
+test('a quiet file is looked at rarely once its notices are known to come, and a commit still ends a wait', async () => {
+  const { wakeups, other, looks, close } = pair('notices.db')
+  const { signal } = new AbortController()
+  await settleFirstLook(wakeups)
+  const deadlineMs = systemClock.monotonicMs() + 60_000
+  // A round is as quiet as it can be only after the notice of an earlier one.
+  for (let rounds = 1, calm = false; !calm; rounds += 1) {
+    assert.ok(systemClock.monotonicMs() < deadlineMs, 'the file is looked at all the time')
+    await wakeups.wait(1_500, signal)
+    const before = looks()
+    await wakeups.wait(1_000, signal)
+    calm = looks() - before < 20
+    const woken = wakeups.wait(120_000, signal)
+    other.exec(`INSERT INTO t VALUES (${rounds})`)
+    await woken
+  }
+  assert.ok(systemClock.monotonicMs() < deadlineMs)
   close()
 })

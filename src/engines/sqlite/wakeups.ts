@@ -1,14 +1,18 @@
 import { type Clock, systemClock, watchEvery } from '../../time/clock.ts'
 import { Waiters } from '../sql/waiters.ts'
-import type { Connection } from './database.ts'
+import { type Connection, fileOf } from './database.ts'
+import { FileNotices } from './file-notices.ts'
 
-/** How often data_version is read while a caller waits and the file changed within the last second. */
+/** How often data_version is read while a caller waits and the file changed just now. */
 const ACTIVE_MS = 3
-/** … and while the file is quiet. An idle worker then costs about 1.7 percent of a core (bench/results/idle.json). */
+/** … and after QUIET_AFTER_MS without a change, where the file system sends no notices. This costs 1.7 percent of a core. */
 const QUIET_MS = 20
+const QUIET_AFTER_MS = 1_000
+/** … and where it does, after LISTEN_AFTER_MS, in case one is missing. */
+const SAFETY_MS = 1_000
+const LISTEN_AFTER_MS = 30
 /** … and while no caller waits but leases are held: soon enough to notice a cancellation. */
 const WATCH_MS = 100
-const QUIET_AFTER_MS = 1_000
 
 const DATA_VERSION = 'PRAGMA data_version'
 
@@ -16,21 +20,26 @@ type Listener = () => void
 
 /**
  * Wakes callers that wait when the database has changed. This process calls `notify`; changes of other processes show in
- * PRAGMA data_version, which reads shared memory and takes no lock.
+ * PRAGMA data_version, which reads shared memory and takes no lock. It is read often while the file changes. Once the file is
+ * quiet, the next write to its WAL sends a notice. It comes before the commit, so it only begins the frequent reading.
  */
 export class Wakeups {
   readonly #connection: Connection
   readonly #waiters: Waiters
   readonly #watching = new Set<Listener>()
+  readonly #notices: FileNotices
   /** The version seen last. It is not refreshed when a wait begins: a change just before it must still wake. */
   #version: number | null = -1
   #changedAtMs = 0
+  #isNoticed = false
   #intervalMs = 0
   #stop: () => void = () => {}
 
   constructor(connection: Connection, clock: Clock) {
     this.#connection = connection
     this.#waiters = new Waiters(clock, () => this.#tune())
+    const file = fileOf(connection.handle)
+    this.#notices = new FileNotices(file === '' ? '' : `${file}-wal`, () => this.#notice())
   }
 
   /** A change that this process made. Callers that wait look again. */
@@ -57,6 +66,14 @@ export class Wakeups {
   close(): void {
     this.#watching.clear()
     this.#waiters.close()
+    this.#notices.mute()
+  }
+
+  /** The commit that follows is not visible yet, so this is followed by frequent looks. */
+  #notice(): void {
+    this.#isNoticed = true
+    this.#changedAtMs = systemClock.monotonicMs()
+    this.#look()
   }
 
   /** The timer runs only while a caller waits or watches. */
@@ -70,15 +87,24 @@ export class Wakeups {
 
   #wantedMs(): number {
     if (this.#waiters.isEmpty) return this.#watching.size === 0 ? 0 : WATCH_MS
-    return systemClock.monotonicMs() - this.#changedAtMs < QUIET_AFTER_MS ? ACTIVE_MS : QUIET_MS
+    const quietForMs = systemClock.monotonicMs() - this.#changedAtMs
+    if (quietForMs < LISTEN_AFTER_MS) return ACTIVE_MS
+    // What was written just before is not noticed, so it is looked for once more.
+    if (this.#notices.listen()) setImmediate(() => this.#look('first'))
+    if (this.#notices.areTrusted && this.#notices.isListening) return SAFETY_MS
+    return quietForMs < QUIET_AFTER_MS ? ACTIVE_MS : QUIET_MS
   }
 
   /** Runs from a timer, so it must not throw: an uncaught error would end the process. */
-  #look(): void {
+  #look(since: 'first' | 'last' = 'last'): void {
     const version = this.#read()
     // A file that can no longer be read wakes every caller once. Their own calls meet the error and report it.
     if (version !== this.#version) {
       this.#version = version
+      // A notice that is on its way arrives before the callback.
+      if (since === 'last' && this.#notices.isListening) setImmediate(() => this.#notices.expected())
+      if (this.#isNoticed) this.#notices.kept()
+      this.#isNoticed = false
       this.notify()
       for (const listener of [...this.#watching]) listener()
     }

@@ -14,7 +14,7 @@ function staged(sync: (() => Promise<void>) | null = null) {
       .prepare('SELECT x FROM t ORDER BY rowid')
       .all()
       .map((row) => row.x)
-  return { writer: new Writer(connection, { sync }), put, stored }
+  return { writer: new Writer(connection, { sync }), database, put, stored }
 }
 
 test('a call that fails fails alone, and the others of its turn are stored in order', async () => {
@@ -82,4 +82,58 @@ test('claims get smaller when transactions take long and grow again when they do
   // More than one: what is short lasts when the machine stands still within it.
   for (let runs = 0; runs < 1_000 && writer.claimMax <= small; runs += 1) await writer.run('short', () => {})
   assert.ok(writer.claimMax > small)
+})
+
+const unused = (): never => assert.fail('the statement is enough')
+
+test('a call that is alone runs its single statement, and one among others joins their transaction', async () => {
+  const { writer, database, put, stored } = staged()
+  const single = (x: number) => () => {
+    assert.equal(database.isTransaction, false)
+    put(x)()
+    return x
+  }
+  assert.equal(await writer.run('a', unused, 'durable', single(1)), 1)
+  const together = [2, 3].map((x) => writer.run('b', () => put(x)() ?? x, 'durable', unused))
+  assert.deepEqual(await Promise.all(together), [2, 3])
+  assert.deepEqual(stored(), [1, 2, 3])
+})
+
+test('a call whose single statement is not enough, or fails, runs in a transaction', async () => {
+  const { writer, database, put, stored } = staged()
+  const run = (): string => {
+    assert.equal(database.isTransaction, true)
+    put(1)()
+    return 'run'
+  }
+  assert.equal(await writer.run<string>('a', run, 'durable', () => null), 'run')
+  assert.equal(await writer.run<string>('b', run, 'durable', () => put(99)() ?? ''), 'run')
+  assert.deepEqual(stored(), [1, 1])
+})
+
+test('a single statement waits for a transaction that the user has open on the handle, and never joins it', async () => {
+  const { writer, database, put, stored } = staged()
+  database.exec('BEGIN')
+  const running = writer.run('a', put(1), 'durable', unused)
+  for (let turns = 0; turns < 3; turns += 1) await new Promise((resolve) => setImmediate(resolve))
+  database.exec('ROLLBACK')
+  await running
+  assert.deepEqual(stored(), [1])
+})
+
+test('calls that follow each other do not wait for the event loop, which turns all the same', async () => {
+  const { writer } = staged()
+  const call = (): Promise<number> => writer.run('a', unused, 'durable', () => 1)
+  let turns = 0
+  let isTurning = true
+  const turn = (): void => {
+    turns += 1
+    if (isTurning) setImmediate(turn)
+  }
+  setImmediate(turn)
+  let calls = 0
+  for (const untilMs = performance.now() + 100; performance.now() < untilMs; calls += 1) await call()
+  isTurning = false
+  assert.ok(turns >= 3, `${turns} turns`)
+  assert.ok(calls > 2 * turns, `${calls} calls in ${turns} turns`)
 })

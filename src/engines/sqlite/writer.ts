@@ -10,6 +10,7 @@ interface Operation {
   readonly isDurable: boolean
   /** It failed together with others, so it is retried in its own transaction. */
   isAlone: boolean
+  readonly statement: (() => unknown) | null
   run(isAlone: boolean): unknown
   resolve(value: unknown): void
   reject(error: unknown): void
@@ -38,6 +39,8 @@ export class RetryIndividually extends Error {}
 
 /** Checks what must hold before anything is written. */
 interface TransactionWatch {
+  /** The same for a single statement: false if `begin` has something to write. */
+  allowsStatement(): boolean
   /** First in every transaction. */
   begin(): void
   committed(): void
@@ -52,7 +55,9 @@ interface WriterParts {
 
 /**
  * The only path by which this process writes. All calls made in one turn of the event loop share one transaction (group
- * commit): a settle and the claim that follows it cost one fsync, and so do a hundred concurrent enqueues.
+ * commit): a settle and the claim that follows it cost one fsync, and so do a hundred concurrent enqueues. A call that is
+ * alone and needs a single statement runs without BEGIN and COMMIT, and one that its caller makes next does not wait for the
+ * end of the turn.
  *
  * States: idle → gathering (setImmediate pending) → locking (BEGIN IMMEDIATE, retried without blocking while another
  * process holds the lock; new calls keep joining) → running → committed → idle. If a call throws, the transaction is
@@ -82,9 +87,15 @@ export class Writer {
   /**
    * Runs `run` inside the next transaction. It must be synchronous, use only this connection, and may run again after a
    * rollback. `isAlone`: it has the transaction to itself. A `volatile` call is acknowledged without waiting for the disk:
-   * a power cut may undo it, a process crash cannot.
+   * a power cut may undo it, a process crash cannot. `statement` does the same as `run` in one statement, or answers null
+   * having changed nothing.
    */
-  run<T>(name: string, run: (isAlone: boolean) => T, durability: 'durable' | 'volatile' = 'durable'): Promise<T> {
+  run<T>(
+    name: string,
+    run: (isAlone: boolean) => T,
+    durability: 'durable' | 'volatile' = 'durable',
+    statement: (() => T | null) | null = null,
+  ): Promise<T> {
     if (this.#closed) return Promise.reject(new ClosedError('the SQLite engine'))
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({
@@ -92,6 +103,7 @@ export class Writer {
         sinceMs: systemClock.monotonicMs(),
         isDurable: durability === 'durable',
         isAlone: false,
+        statement,
         run,
         resolve: resolve as (value: unknown) => void,
         reject,
@@ -123,12 +135,37 @@ export class Writer {
   }
 
   async #drain(): Promise<void> {
+    let turnedAtMs = systemClock.monotonicMs()
     while (this.#queue.length > 0) {
-      if (await this.#lock()) this.#transact()
+      if (this.#runStatement()) {
+        // Callers that continue because of it, and call again, have done so by the next tick.
+        await new Promise<void>((resolve) => process.nextTick(resolve))
+        const isPrompt = this.#queue.every(({ statement }) => statement !== null)
+        if (isPrompt && systemClock.monotonicMs() - turnedAtMs < SLICE_MS) continue
+      } else if (await this.#lock()) this.#transact()
       // Between two transactions the event loop turns, so that handlers and timers are never starved.
       if (this.#queue.length > 0) await new Promise<void>((resolve) => setImmediate(resolve))
+      turnedAtMs = systemClock.monotonicMs()
     }
     this.#gathering = false
+  }
+
+  /** False if it takes a transaction, which then also reports what is wrong. */
+  #runStatement(): boolean {
+    const [operation] = this.#queue
+    if (operation === undefined || operation.statement === null || operation.isAlone || this.#queue.length > 1)
+      return false
+    try {
+      // On a handle of the user's own it would become part of their transaction.
+      if (isInTransaction(this.#connection.handle) || this.#watch?.allowsStatement() === false) return false
+      const value = operation.statement()
+      if (value === null) return false
+      this.#queue.length = 0
+      this.#acknowledge([{ operation, value }])
+      return true
+    } catch {
+      return false
+    }
   }
 
   /** True once BEGIN IMMEDIATE has succeeded. Calls that have waited too long are rejected one by one. */
