@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { ClaimRequest, SubscribedType } from '../../engine/engine.ts'
 import type { Lease } from '../../engine/outcome.ts'
+import { CLAIM_MANY } from './claim-many.ts'
 import type { Cursor, Cursors } from './cursors.ts'
 import type { Database, Queries } from './database.ts'
 import {
@@ -32,13 +33,13 @@ function plainColumns(job: string): string {
   ${job}.idempotency_key, ${job}.latest_key, ${job}.tenant, ${job}.options, ${job}.after`
 }
 
-const LANES = `unnest($2::text[], $3::int[], $4::float8[], $5::int[], $6::timestamptz[])
+export const LANES = `unnest($2::text[], $3::int[], $4::float8[], $5::int[], $6::timestamptz[])
   AS lane (type, bound, lease_ms, at_priority, since)`
 
 /** The first due jobs of one type and priority: one index seek, however many jobs are stored. */
-function probe(jobs: string, lane: string, columns: string, bound: string): string {
+export function probe(jobs: string, lane: string, columns: string, bound: string, until = NOW): string {
   return `SELECT ${columns} FROM ${jobs}
-      WHERE type = ${lane}.type AND priority = ${lane}.priority AND ${CLAIMABLE} AND ${DUE} <= ${NOW} AND ${DUE} >= ${lane}.since
+      WHERE type = ${lane}.type AND priority = ${lane}.priority AND ${CLAIMABLE} AND ${DUE} <= ${until} AND ${DUE} >= ${lane}.since
       ORDER BY ${DUE}, arrival LIMIT ${bound}`
 }
 
@@ -64,10 +65,7 @@ RETURNING ${plainColumns('job')}`
  * ones. So two claims never wait for each other, and none locks more than it takes.
  */
 export function taken(jobs: string, lanes: string, rank: Rank = (priority) => priority): string {
-  return `places AS (
-  SELECT lane.type, lane.bound, lane.lease_ms, rank.priority,
-    CASE WHEN rank.priority = lane.at_priority THEN lane.since ELSE '-infinity' END AS since
-  FROM ${lanes} CROSS JOIN generate_series(1, 10) AS rank (priority)),
+  return `${places(lanes)},
 wanted AS (
   SELECT type, priority, since, lease_ms, count(*) AS jobs FROM (
     SELECT * FROM (
@@ -77,7 +75,20 @@ wanted AS (
       ${probe(jobs, 'place', `${DUE} AS due, arrival`, 'place.bound')}) AS found) AS candidate
     WHERE nth <= bound ORDER BY ${rank('priority', 'due')}, due, arrival LIMIT $7) AS chosen
   GROUP BY type, priority, since, lease_ms),
-taken AS MATERIALIZED (
+${locked(jobs)}`
+}
+
+/** Every type and priority, and from when on to look there. */
+export function places(lanes: string): string {
+  return `places AS (
+  SELECT lane.type, lane.bound, lane.lease_ms, rank.priority,
+    CASE WHEN rank.priority = lane.at_priority THEN lane.since ELSE '-infinity' END AS since
+  FROM ${lanes} CROSS JOIN generate_series(1, 10) AS rank (priority))`
+}
+
+/** As many of each place as `wanted` says. */
+export function locked(jobs: string): string {
+  return `taken AS MATERIALIZED (
   SELECT picked.id, wanted.lease_ms FROM wanted CROSS JOIN LATERAL (
       ${probe(jobs, 'wanted', 'id', 'wanted.jobs')} FOR UPDATE SKIP LOCKED) AS picked)`
 }
@@ -91,23 +102,10 @@ FROM taken WHERE job.id = taken.id
 RETURNING ${columns}`
 }
 
-export const CLAIM = ({ jobs }: Names): string => `
-WITH ${taken(jobs, LANES)}
-${lease(jobs, jobColumns('job'))}`
-
-/** The same with ageing, one rank in $10 milliseconds. */
+/** With ageing, one rank in $10 milliseconds. */
 export const CLAIM_AGED = ({ jobs }: Names): string => `
 WITH ${taken(jobs, LANES, agedBy('$10'))}
 ${lease(jobs, jobColumns('job'))}`
-
-/** When the next job of these types falls due; null when none waits. */
-export const NEXT_DUE = ({ jobs }: Names): string => `
-SELECT ${ms('min(found.due)')} AS next_ms, ${ms(NOW)} AS now_ms
-FROM unnest($2::text[], $3::int[], $4::timestamptz[]) AS lane (type, at_priority, since)
-CROSS JOIN generate_series(1, 10) AS rank (priority) CROSS JOIN LATERAL (
-  SELECT ${DUE} AS due FROM ${jobs} WHERE type = lane.type AND priority = rank.priority AND ${CLAIMABLE}
-    AND ${DUE} >= CASE WHEN rank.priority = lane.at_priority THEN lane.since ELSE '-infinity' END
-  ORDER BY ${DUE}, arrival LIMIT 1) AS found`
 
 /** Another program may have put back a job that has used its attempts. It becomes a dead letter instead of starting again. */
 export const DEAD_LETTER_EXHAUSTED = ({ jobs, events, eventIdType }: Names): string => `
@@ -192,7 +190,7 @@ async function take(queries: Queries, taking: Taking): Promise<readonly Lease[]>
           { ...only, bound: Math.min(max, only.bound) },
           { worker, token, start: starts[0] ?? null, nowMs },
         )
-      : queries.rows<JobRow>(CLAIM, ...columnsOf(lanes, starts), max, worker, token)
+      : queries.rows<JobRow>(CLAIM_MANY, ...columnsOf(lanes, starts), max, worker, token)
   })
   return accept(queries, rows, taking)
 }
@@ -262,34 +260,4 @@ async function leaseUnlessExhausted(
     token,
   )
   return rows.filter((row) => !exhausted.includes(row)).map((row) => toLease(row, token))
-}
-
-/** How long until the next job of these types falls due: 0 when one is due already, null when none waits. */
-export async function nextDueInMs(
-  database: Database,
-  types: readonly SubscribedType[],
-  perType: ClaimRequest['perType'],
-  cursors: Cursors,
-): Promise<number | null> {
-  const open = types.map((type) => type.type).filter((type) => (perType?.[type] ?? 1) > 0)
-  if (open.length === 0) return null
-  const starts = open.map((type) => cursors.of(type))
-  return leftMs(
-    await database.rows<NextRow>(
-      NEXT_DUE,
-      open,
-      starts.map((start) => start?.priority ?? 0),
-      starts.map((start) => start?.since ?? '-infinity'),
-    ),
-  )
-}
-
-export interface NextRow {
-  readonly next_ms: number | null
-  readonly now_ms: number
-}
-
-export function leftMs([row]: readonly NextRow[]): number | null {
-  if (row === undefined || row.next_ms === null) return null
-  return Math.max(0, row.next_ms - row.now_ms)
 }

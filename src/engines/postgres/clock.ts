@@ -6,8 +6,16 @@ import type { Names } from './names.ts'
 /** Not an election: the body of this record is the sum of all clock steps that were applied, in milliseconds. */
 const CLOCK = `kind = 'clock' AND name = 'clock'`
 
-export const READ_CLOCK = ({ records }: Names): string => `
-SELECT ${ms(NOW)} AS now_ms, coalesce((SELECT body FROM ${records} WHERE ${CLOCK}), '0')::float8 AS followed_ms`
+/** What `StoreSteps` needs, for any statement that can bring it along. */
+export const CLOCK_COLUMNS = ({ records }: Names): string =>
+  `${ms(NOW)} AS now_ms, coalesce((SELECT body FROM ${records} WHERE ${CLOCK}), '0')::float8 AS followed_ms`
+
+export interface ClockRow {
+  readonly now_ms: number
+  readonly followed_ms: number
+}
+
+export const READ_CLOCK = (names: Names): string => `SELECT ${CLOCK_COLUMNS(names)}`
 
 export const NAME_CLOCK = ({ records }: Names): string => `
 INSERT INTO ${records} (kind, name, revision, body, saved_at) VALUES ('clock', 'clock', '', '0', ${NOW}) ON CONFLICT DO NOTHING`
@@ -45,7 +53,7 @@ WHERE expires_at IS NOT NULL AND ${NOW} IS NOT NULL`
 export function serverClock(database: Database): Omit<StoreClock, 'onStep'> {
   return {
     async read(): Promise<StoreTime> {
-      const [row] = await database.rows<{ now_ms: number; followed_ms: number }>(READ_CLOCK)
+      const [row] = await database.rows<ClockRow>(READ_CLOCK)
       return { nowMs: row?.now_ms ?? 0, followedMs: row?.followed_ms ?? 0 }
     },
     shift: (stepMs, followedMs) =>

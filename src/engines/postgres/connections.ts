@@ -62,6 +62,8 @@ function connectionOf({ servers, pooled, answerMs, channelBinding }: PostgresAdd
     channelBinding,
     connectionTimeoutMillis: Math.min(CONNECT_MS, answerMs),
     keepAlive: true,
+    // A pooler may give each statement another server connection.
+    pipeline: !pooled,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     // A pooler accepts no startup settings. tcp_user_timeout: a claim commits only after its answer is sent, so a frozen
     // process with a full socket would otherwise keep its locks for as long as it is frozen.

@@ -3,11 +3,12 @@ import type { ClaimRequest, Consumer, ConsumerListener, SubscribedType, Subscrip
 import { isExpired, type Lease, type Lost, type NotApplied, type Settlement } from '../../engine/outcome.ts'
 import { readyTypes } from '../../engine/subscriptions.ts'
 import { systemClock } from '../../time/clock.ts'
-import { type Claimed, claimReady, newToken, nextDueInMs } from './claim.ts'
+import { type Claimed, claimReady, newToken } from './claim.ts'
 import type { PostgresCore } from './core.ts'
 import { Cursors } from './cursors.ts'
 import { claimExpired, nextExpiryInMs } from './expired.ts'
 import { findTaken, renewLeases, reportProgress } from './leases.ts'
+import { nextDueInMs } from './look.ts'
 import { nameLimits } from './rate-limits.ts'
 import { settleLeases } from './settle.ts'
 import { type LostClaim, takeBackClaims } from './take-back.ts'
@@ -19,6 +20,17 @@ const LOCKED_MS = 10
 /** Renewals read the server's clock at most this often. */
 const LOOK_MS = 2_000
 
+/** A look that is not older counts as a new one. */
+const LOOKED_MS = 5
+
+/** What the last look found, if no job was due. */
+interface Look {
+  readonly seen: number
+  readonly perType: ClaimRequest['perType']
+  readonly dueInMs: number | null
+  readonly atMs: number
+}
+
 export class PostgresConsumer implements Consumer {
   readonly isRemote = true
   readonly #core: PostgresCore
@@ -27,6 +39,7 @@ export class PostgresConsumer implements Consumer {
   readonly #listeners = new Set<ConsumerListener>()
   readonly #closing = new AbortController()
   readonly #cursors = new Cursors()
+  #looked: Look | null = null
   #hasLimits = false
   #looking = false
   #lookAgain = false
@@ -42,14 +55,20 @@ export class PostgresConsumer implements Consumer {
     const untilMs = clock.monotonicMs() + request.waitMs
     while (!signal.aborted) {
       const seen = wakeups.changes
-      const { worker } = this.#subscription
-      const claim: LostClaim = { token: newToken(worker), worker, from: request.from ?? 'ready' }
-      const { leases, freeInMs } = await this.#core.lostClaims.guard(claim, () => this.#take(request, claim))
-      if (signal.aborted) return this.#giveBack(leases, claim)
-      for (const lease of leases) this.#held.set(lease.token, lease)
-      if (leases.length > 0) return leases
-      if (clock.monotonicMs() >= untilMs) return []
-      const dueInMs = await this.#nextInMs(request)
+      let dueInMs = this.#isQuiet(request, seen) ? await this.#look(request, seen) : 0
+      let freeInMs: number | null = null
+      if (dueInMs === 0) {
+        const { worker } = this.#subscription
+        const claim: LostClaim = { token: newToken(worker), worker, from: request.from ?? 'ready' }
+        const claimed = await this.#core.lostClaims.guard(claim, () => this.#take(request, claim))
+        const { leases } = claimed
+        if (signal.aborted) return this.#giveBack(leases, claim)
+        for (const lease of leases) this.#held.set(lease.token, lease)
+        if (leases.length > 0) return leases
+        if (clock.monotonicMs() >= untilMs) return []
+        freeInMs = claimed.freeInMs
+        dueInMs = await this.#look(request, seen)
+      } else if (clock.monotonicMs() >= untilMs) return []
       // A locked row is tried again in a moment; one held back by a rate limit when the limit allows it.
       const soonestMs = Math.min(
         freeInMs ?? Number.POSITIVE_INFINITY,
@@ -60,6 +79,27 @@ export class PostgresConsumer implements Consumer {
       else if (leftMs > 0) await wakeups.wait(Math.max(1, Math.min(leftMs, soonestMs)), { seen, signal })
     }
     return []
+  }
+
+  /** Nothing was there at the last look, and nothing was heard since: then a look, which writes nothing, comes before a claim. */
+  #isQuiet({ waitMs, from }: ClaimRequest, seen: number): boolean {
+    if (this.#looked?.seen !== seen || waitMs === 0 || from === 'expired') return false
+    if (this.#cursors.isActive || this.#core.steps.isStepped) return false
+    return this.#types().every(({ limit }) => limit === undefined)
+  }
+
+  /** In how many milliseconds the next job falls due; null when none waits. */
+  async #look(request: ClaimRequest, seen: number): Promise<number | null> {
+    const { clock } = this.#core
+    const { perType } = request
+    const last = this.#looked
+    const nowMs = clock.monotonicMs()
+    // The worker's next call follows at once on one that has looked last thing.
+    if (last?.seen === seen && last.perType === undefined && perType === undefined && nowMs - last.atMs < LOOKED_MS)
+      return last.dueInMs
+    const dueInMs = await this.#nextInMs(request)
+    this.#looked = dueInMs === 0 ? null : { seen, perType, dueInMs, atMs: nowMs }
+    return dueInMs
   }
 
   /** The claim was aborted while its statement was in flight: its jobs would never run. */
@@ -109,11 +149,11 @@ export class PostgresConsumer implements Consumer {
   }
 
   #nextInMs(request: ClaimRequest): Promise<number | null> {
-    return this.#core.call('claim', (database) =>
-      request.from === 'expired'
-        ? nextExpiryInMs(database, this.#subscription)
-        : nextDueInMs(database, this.#types(), request.perType, this.#cursors),
-    )
+    return this.#core.call('claim', (database) => {
+      if (request.from === 'expired') return nextExpiryInMs(database, this.#subscription)
+      this.#core.schema.assertKnown()
+      return nextDueInMs(this.#core, this.#types(), request.perType, this.#cursors)
+    })
   }
 
   #types(): readonly SubscribedType[] {

@@ -9,9 +9,10 @@ import type { NewJob } from '../../job/job.ts'
 import { type Clock, watchEvery } from '../../time/clock.ts'
 import { serverClock } from './clock.ts'
 import type { Database } from './database.ts'
-import { insertPlain } from './enqueue.ts'
+import { insertJobs, insertPlain } from './enqueue.ts'
 import { isRefusedValue, toEngineError } from './faults.ts'
-import { assertCurrent, SchemaWatch } from './migrate.ts'
+import { assertNotMigrated, SchemaWatch } from './migrate.ts'
+import { PauseChanges } from './pause-changes.ts'
 import { type Settling, settleLeases } from './settle.ts'
 import { type LostClaim, takeBackClaims } from './take-back.ts'
 import { type ListenConnection, type Notification, NotifyChannel, Wakeups } from './wakeups.ts'
@@ -50,6 +51,7 @@ export class PostgresCore {
   readonly settles: Batcher<Settling, NotApplied | null>
   readonly steps: StoreSteps
   readonly schema: SchemaWatch
+  readonly pauses = new PauseChanges()
   readonly #consumers = new Set<CoreConsumer>()
   readonly #pollMs: number
   #stopWatching: (() => void) | null = null
@@ -61,10 +63,10 @@ export class PostgresCore {
     this.#pollMs = pollMs
     this.wakeups = new Wakeups(clock, pollMs)
     this.results = new Wakeups(clock, Math.min(RESULT_POLL_MS, pollMs))
-    this.schema = new SchemaWatch(clock, () => assertCurrent(database))
+    this.schema = new SchemaWatch(clock, () => assertNotMigrated(database))
     this.steps = new StoreSteps(clock, { ...serverClock(database), onStep: (stepMs) => this.#followed(stepMs) })
     const size = { flightsMax: FLIGHTS_MAX, itemsMax: ITEMS_MAX, isWorthRepeating: isRefusedValue }
-    this.enqueues = new Batcher((jobs) => insertPlain(database, jobs), size)
+    this.enqueues = new Batcher((jobs) => this.#insert(jobs, insertPlain), size)
     this.settles = new Batcher((settlings) => this.#settle(settlings), size)
     this.channel = new NotifyChannel({
       queries: database,
@@ -82,6 +84,26 @@ export class PostgresCore {
     } catch (error) {
       throw toEngineError(error, during)
     }
+  }
+
+  /** A job that one statement stores. */
+  async insertOne(job: NewJob): Promise<readonly Receipt[]> {
+    return this.#insert([job], insertJobs)
+  }
+
+  /** Other processes hear of the jobs as soon as they are stored: before this one does, where its connection allows it. */
+  async #insert(jobs: readonly NewJob[], insert: typeof insertJobs): Promise<readonly Receipt[]> {
+    const mayPrecede = jobs.some((job) => job.runAtMs !== null)
+    let isAnnounced = false
+    const announcing = this.database.followedBy(() => {
+      const announcement = isAnnounced ? null : this.channel.announcement(mayPrecede ? 'earlier' : 'work')
+      isAnnounced ||= announcement !== null
+      return announcement
+    })
+    const receipts = await insert(announcing, jobs)
+    if (isAnnounced) this.#wake(mayPrecede)
+    else this.added({ mayPrecede })
+    return receipts
   }
 
   #settle(settlings: readonly Settling[]): Promise<readonly (NotApplied | null)[]> {
@@ -122,9 +144,13 @@ export class PostgresCore {
 
   /** This process added jobs. `mayPrecede`: they may come before those claimed last. */
   added({ mayPrecede }: { readonly mayPrecede: boolean }): void {
+    this.#wake(mayPrecede)
+    this.channel.announce(mayPrecede ? 'earlier' : 'work')
+  }
+
+  #wake(mayPrecede: boolean): void {
     if (mayPrecede) this.#resetCursors()
     this.wakeups.notify()
-    this.channel.announce(mayPrecede ? 'earlier' : 'work')
   }
 
   #resetCursors(): void {
@@ -159,6 +185,7 @@ export class PostgresCore {
     await Promise.all([...this.#consumers].map((consumer) => consumer.close()))
     this.wakeups.close()
     this.results.close()
+    this.pauses.close()
     await Promise.all([this.enqueues.idle(), this.settles.idle(), this.lostClaims.close()])
     this.#closed = true
     await this.channel.close()

@@ -76,3 +76,30 @@ test('after a slow statement a connection plans anew, and not all the time', asy
   for (const text of ['SLOW', 'QUICK']) await unprepared.rows(() => text)
   assert.deepEqual(texts, ['SLOW', 'QUICK'])
 })
+
+test('a following statement is sent before the answer to the first, on connections that allow it only', async () => {
+  const texts: string[] = []
+  const answer = Promise.withResolvers<void>()
+  const query: PgClient['query'] = async ({ text }) => {
+    texts.push(text)
+    if (text === 'FIRST') await answer.promise
+    if (text === 'NEXT') throw fault('57014')
+    return { rows: [], rowCount: 0 }
+  }
+  const databaseOf = (own: Partial<PgClient>): Database => {
+    const source = sourceOfClient({ ...client, ...own, query })
+    return new Database({ source, names: namesIn('x'), clock: systemClock, prepare: false, answerMs: 60_000 })
+  }
+  const next = () => ({ statement: () => 'NEXT', values: [] })
+  const first = databaseOf({ pipeline: true })
+    .followedBy(next)
+    .rows(() => 'FIRST')
+  while (texts.length < 2) await systemClock.sleep(1)
+  assert.deepEqual(texts.splice(0), ['FIRST', 'NEXT'])
+  answer.resolve()
+  assert.deepEqual(await first, [], 'what fails behind a statement fails it too')
+  await databaseOf({})
+    .followedBy(next)
+    .rows(() => 'FIRST')
+  assert.deepEqual(texts, ['FIRST'])
+})

@@ -18,6 +18,12 @@ export interface Queries {
   script(statement: Statement): Promise<void>
 }
 
+/** A statement that is sent behind another. */
+export interface Following {
+  readonly statement: Statement
+  readonly values: readonly unknown[]
+}
+
 /** Where connections come from: our pool, or the pool or client of the user. */
 export interface Source {
   acquire(): Promise<PgPoolClient>
@@ -118,6 +124,27 @@ export class Database implements Queries {
 
   script(statement: Statement): Promise<void> {
     return this.#use((client) => this.#on(client).script(statement))
+  }
+
+  /**
+   * Runs statements like this. Behind each, `next` is asked for one to send at once, so that the server runs it as soon as
+   * the first has committed. It is asked only where the connection allows that. A failure of what it gives is ignored.
+   */
+  followedBy(next: () => Following | null): Queries {
+    const follow = async <Row>(client: PgPoolClient, answer: Promise<readonly Row[]>): Promise<readonly Row[]> => {
+      const following = client.pipeline === true && !this.#beginsEach ? next() : null
+      if (following !== null)
+        this.#on(client)
+          .rows(following.statement, ...following.values)
+          .catch(() => {})
+      return answer
+    }
+    return {
+      rows: (statement, ...values) =>
+        this.#use((client) => follow(client, this.#on(client).rows(statement, ...values))),
+      lists: (statement, ...values) => this.lists(statement, ...values),
+      script: (statement) => this.script(statement),
+    }
   }
 
   /** All or nothing. Runs again from the start if the server rolled it back because of another transaction. */

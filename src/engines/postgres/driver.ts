@@ -27,6 +27,8 @@ export interface PgNotification {
 
 /** One connection: a client of a pool, or the user's `Client`. */
 export interface PgClient {
+  /** Whether it sends a statement without waiting for the answers to those before. */
+  readonly pipeline?: boolean
   query(query: PgQuery): Promise<PgResult>
   on(event: 'error', listener: (error: Error) => void): unknown
   on(event: 'end', listener: () => void): unknown
@@ -57,6 +59,7 @@ export interface PgConnection {
   readonly application_name: string
   readonly connectionTimeoutMillis: number
   readonly keepAlive: true
+  readonly pipeline?: boolean
   readonly keepAliveInitialDelayMillis: number
   readonly statement_timeout?: number
   readonly options?: string

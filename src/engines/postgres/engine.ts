@@ -146,15 +146,14 @@ export class PostgresEngine implements Engine {
     const jobs = withIds(given, core.database.names.idType)
     if (within !== undefined) return this.#transactions.enqueue(core, jobs, within)
     if (jobs.length === 0) return []
-    const receipts = await core.call('enqueue', (database) =>
-      jobs.every(isPlain)
-        ? core.enqueues.add(jobs)
-        : isOneStatement(jobs)
-          ? insertJobs(database, jobs)
-          : database.transaction((queries) => insertJobs(queries, jobs)),
-    )
-    core.added({ mayPrecede: jobs.some((job) => job.runAtMs !== null || job.latest !== null) })
-    return receipts
+    return core.call('enqueue', async (database) => {
+      if (jobs.every(isPlain)) return core.enqueues.add(jobs)
+      const [job] = jobs
+      if (job !== undefined && isOneStatement(jobs)) return core.insertOne(job)
+      const receipts = await database.transaction((queries) => insertJobs(queries, jobs))
+      core.added({ mayPrecede: jobs.some((each) => each.runAtMs !== null || each.latest !== null) })
+      return receipts
+    })
   }
 
   async consume(subscription: Subscription): Promise<Consumer> {

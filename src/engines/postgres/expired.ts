@@ -1,9 +1,9 @@
 import type { Subscription } from '../../engine/engine.ts'
 import type { Lease } from '../../engine/outcome.ts'
 import { expiredLeaseMs } from '../../engine/subscriptions.ts'
-import { leftMs, type NextRow } from './claim.ts'
 import type { Database } from './database.ts'
 import { after, event, jobColumns, ms, NOW } from './fragments.ts'
+import { leftMs, type NextRow } from './look.ts'
 import type { Names } from './names.ts'
 import { type JobRow, toLease } from './rows.ts'
 

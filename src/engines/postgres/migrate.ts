@@ -183,6 +183,12 @@ export async function applyMigrations(database: Database, wanted: Wanted): Promi
   }
 }
 
+/** Throws ERR_SCHEMA_NEWER. */
+export async function assertNotMigrated(database: Database): Promise<void> {
+  const [versions = NO_VERSIONS] = await database.rows<StoredVersions>(READ_VERSIONS)
+  assertNotNewer(versions, SCHEMA_VERSION)
+}
+
 export async function assertCurrent(database: Database): Promise<void> {
   const versions = await versionsOn(await lookAtServer(database), database)
   if (!isBehind(versions, SCHEMA_VERSION)) return
@@ -238,6 +244,17 @@ export class SchemaWatch {
       void this.#lookNow()
     }
     if (this.#newer !== null) throw this.#newer
+  }
+
+  /** The version that a package must know came with the answer to another question. */
+  saw({ needed }: Pick<StoredVersions, 'needed'>): void {
+    this.#lookedMs = this.#clock.monotonicMs()
+    try {
+      assertNotNewer({ needed, applied: needed }, SCHEMA_VERSION)
+      this.#newer = null
+    } catch (error) {
+      if (isMillraceError(error)) this.#newer = error
+    }
   }
 
   async #lookNow(): Promise<void> {

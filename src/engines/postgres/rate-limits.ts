@@ -15,7 +15,7 @@ ON CONFLICT DO NOTHING`
 const PARTS = 200
 
 /**
- * Claims jobs of types of which some are limited. $2 to $9 as in CLAIM, then for each lane its limit ($10 starts within $11
+ * Claims jobs of types of which some are limited. $2 to $9 as in CLAIM_MANY, then for each lane its limit ($10 starts within $11
  * milliseconds; null without a limit), and the limited types ($12).
  *
  * It is one statement, so that the lock on a type's row ends with it even if its sender freezes or is cut off. Between two

@@ -8,24 +8,26 @@ import {
   type SaveOptions,
   type StoredRecord,
 } from '../../engine/records.ts'
+import { CLOCK_COLUMNS, type ClockRow } from './clock.ts'
 import type { PostgresCore } from './core.ts'
-import type { Queries } from './database.ts'
+import type { Database, Queries } from './database.ts'
 import { arrayOf } from './driver.ts'
 import { insertJobs } from './enqueue.ts'
 import { after, ms, NOW } from './fragments.ts'
 import type { Names } from './names.ts'
 
-interface RecordRow {
-  readonly name: string
+/** The server's time comes with every answer: where there are no records, in one row without a name. */
+interface ListedRow extends ClockRow {
+  readonly name: string | null
   readonly revision: string
   readonly body: string
   readonly saved_ms: number
   readonly left_ms: number | null
 }
 
-export const LIST_RECORDS = ({ records }: Names): string => `
-SELECT name, revision, body, ${ms('saved_at')} AS saved_ms, ${ms('expires_at')} - ${ms(NOW)} AS left_ms
-FROM ${records} WHERE kind = $2 ORDER BY name`
+export const LIST_RECORDS = (names: Names): string => `
+SELECT name, revision, body, ${ms('saved_at')} AS saved_ms, ${ms('expires_at')} - now_ms AS left_ms, now_ms, followed_ms
+FROM (SELECT ${CLOCK_COLUMNS(names)}) AS clock LEFT JOIN ${names.records} ON kind = $2 ORDER BY name`
 
 /** No row comes back if there is one of this name. */
 export const ADD_RECORD = ({ records }: Names): string => `
@@ -51,20 +53,15 @@ export const FORGET_EXPIRED = ({ records }: Names): string =>
 export const REMOVE_RECORDS = ({ records }: Names): string =>
   `DELETE FROM ${records} WHERE kind = $2 AND name = ANY($3::text[]) AND ${NOW} IS NOT NULL RETURNING name`
 
-/** How old the last look at the server's clock may be: expiries are moved with it when it is set. */
-const CLOCK_AGE_MS = 2_000
-
 export function createRecords(core: PostgresCore): Records {
   return {
-    list: (kind) =>
-      core.call(kind, async (database) => {
-        await core.steps.follow(CLOCK_AGE_MS)
-        return listRecords(database, kind)
-      }),
+    list: (kind) => core.call(kind, (database) => listInTime(core, database, kind)),
     async save(kind, record, expected, options = {}) {
       const receipts = await core.call(kind, async (database) => {
         core.schema.assertKnown()
-        return database.transaction((queries) => save(queries, { ...record, kind }, expected, options))
+        const saving = (queries: Queries) => save(queries, { ...record, kind }, expected, options)
+        // Without jobs it is one statement.
+        return options.jobs === undefined || options.jobs.length === 0 ? saving(database) : database.transaction(saving)
       })
       if (receipts !== null && receipts.length > 0) core.added({ mayPrecede: true })
       return receipts
@@ -76,18 +73,30 @@ export function createRecords(core: PostgresCore): Records {
       }),
     remove: (kind, names) =>
       core.call(kind, async (database) => (await database.rows(REMOVE_RECORDS, kind, arrayOf(names))).length),
+    onChange: (listener) => core.pauses.onChange(listener),
   }
 }
 
+/** Expiries are moved with the server's clock when it was set, so a list that was read before is read again. */
+async function listInTime({ steps, clock }: PostgresCore, database: Database, kind: RecordKind) {
+  if (steps.isStepped) await steps.follow()
+  const askedAtMs = clock.monotonicMs()
+  const { records, time } = await readRecords(database, kind)
+  if (time === null || (await steps.heard(time, askedAtMs))) return records
+  return listRecords(database, kind)
+}
+
 export async function listRecords(queries: Queries, kind: RecordKind): Promise<readonly StoredRecord[]> {
-  const rows = await queries.rows<RecordRow>(LIST_RECORDS, kind)
-  return rows.map((row) => ({
-    name: row.name,
-    revision: row.revision,
-    body: row.body,
-    savedAtMs: row.saved_ms,
-    leftMs: row.left_ms,
-  }))
+  return (await readRecords(queries, kind)).records
+}
+
+async function readRecords(queries: Queries, kind: RecordKind) {
+  const rows = await queries.rows<ListedRow>(LIST_RECORDS, kind)
+  const [first] = rows
+  const records = rows.flatMap(({ name, revision, body, saved_ms: savedAtMs, left_ms: leftMs }): StoredRecord[] =>
+    name === null ? [] : [{ name, revision, body, savedAtMs, leftMs }],
+  )
+  return { records, time: first === undefined ? null : { nowMs: first.now_ms, followedMs: first.followed_ms } }
 }
 
 /** The record goes first: a keeper that finds another revision has stored no job. */

@@ -58,3 +58,22 @@ test('a connection that listens and hears nothing is given up for a new one, and
   await channel.close()
   assert.equal(closed, 2)
 })
+
+test('a process that was quiet announces several jobs at once, and then only as often as the rate allows', async () => {
+  const channel = new NotifyChannel({
+    queries: { rows: async () => [], lists: async () => [], script: async () => {} },
+    names: namesIn('x'),
+    connect: null,
+    onNotification: () => {},
+  })
+  const startedAtMs = systemClock.monotonicMs()
+  let sent = 0
+  while (channel.announcement('work') !== null) sent += 1
+  const tookMs = systemClock.monotonicMs() - startedAtMs
+  assert.ok(sent >= 10, `${sent} at once`)
+  assert.ok(sent <= 11 + tookMs / 10, `${sent} in ${tookMs} ms`)
+  await systemClock.sleep(15)
+  assert.notEqual(channel.announcement('work'), null)
+  await channel.close()
+  assert.equal(channel.announcement('work'), null)
+})

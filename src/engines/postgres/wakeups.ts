@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { type Clock, systemClock, watchEvery } from '../../time/clock.ts'
 import { Waiters } from '../sql/waiters.ts'
-import type { Queries } from './database.ts'
+import type { Following, Queries } from './database.ts'
 import type { PgClient, PgNotification } from './driver.ts'
 import { NOW } from './fragments.ts'
 import { type Names, quote } from './names.ts'
 
-/** Spreads the poll, so that many processes do not ask at once. */
+/** Spreads the poll, so that many processes do not ask at once. A worker's own poll of the same length comes before it. */
 const JITTER = 0.25
 
 /**
@@ -51,8 +51,8 @@ export class Wakeups {
       this.#stop = null
       return
     }
-    const everyMs = this.#pollMs * (1 - JITTER + 2 * JITTER * Math.random())
-    this.#stop ??= watchEvery(everyMs, () => this.notify())
+    const everyMs = this.#pollMs * (1 + JITTER * Math.random())
+    this.#stop ??= watchEvery(everyMs, () => this.#waiters.wake())
   }
 }
 
@@ -70,8 +70,10 @@ export interface ListenConnection {
   close(): Promise<void>
 }
 
-/** New work is announced at most this often: every NOTIFY takes a lock of the whole server when it commits. */
+/** New work is announced at most this often on average: every NOTIFY takes a lock of the whole server when it commits. */
 const ANNOUNCE_MS = 10
+/** A process that announced nothing for a while may announce this long as often as it likes. */
+const UNUSED_MS_MAX = 100
 /** How often the way from another connection to the listening one is checked, and how long that may take. */
 const BEAT_MS = 15_000
 const ANSWER_MS = 5_000
@@ -118,32 +120,53 @@ export class NotifyChannel {
     if (connect !== null) this.#listening = this.#keepListening(connect)
   }
 
-  /** There may be work. Sent at once, then at most once per interval; the last one is never left out. */
+  /** There may be work. Sent at once, or as soon as the rate allows; the last one is never left out. */
   announce(notification: 'work' | 'earlier'): void {
     if (notification === 'earlier') this.#isEarlier = true
     if (this.#announcing !== null || this.#closing.signal.aborted) return
-    const leftMs = this.#announcedAtMs + ANNOUNCE_MS - systemClock.monotonicMs()
-    if (leftMs <= 0) {
-      this.#announceNow()
+    if (this.#leftMs <= 0) {
+      void this.#announceNow()
       return
     }
-    this.#announcing = systemClock.after(leftMs, () => {
+    this.#announcing = systemClock.after(this.#leftMs, () => {
       this.#announcing = null
-      this.#announceNow()
+      void this.#announceNow()
     })
   }
 
-  #announceNow(): void {
-    this.#announcedAtMs = systemClock.monotonicMs()
+  /**
+   * The statement that announces work, for a caller that sends it behind the one that adds the work. Null where the rate
+   * does not allow it now: `announce` it then.
+   */
+  announcement(notification: 'work' | 'earlier'): Following | null {
+    if (this.#announcing !== null || this.#closing.signal.aborted || this.#leftMs > 0) return null
+    this.#countAnnouncement()
+    return this.#statementOf(notification)
+  }
+
+  get #leftMs(): number {
+    return this.#announcedAtMs + ANNOUNCE_MS - systemClock.monotonicMs()
+  }
+
+  #countAnnouncement(): void {
+    this.#announcedAtMs = Math.max(this.#announcedAtMs + ANNOUNCE_MS, systemClock.monotonicMs() - UNUSED_MS_MAX)
+  }
+
+  #announceNow(): Promise<void> {
+    this.#countAnnouncement()
     const notification = this.#isEarlier ? 'earlier' : 'work'
     this.#isEarlier = false
-    void this.send(notification)
+    return this.send(notification)
+  }
+
+  #statementOf(notification: Notification): Following {
+    return { statement: NOTIFY, values: [this.#settings.names.channel, `${notification} ${this.#self}`] }
   }
 
   /** A failure is harmless: the other processes poll. */
   async send(notification: Notification): Promise<void> {
-    const { queries, names } = this.#settings
-    await queries.rows(NOTIFY, names.channel, `${notification} ${this.#self}`).catch(() => {})
+    const { statement, values } = this.#statementOf(notification)
+    await this.#settings.queries.rows(statement, ...values).catch(() => {})
   }
 
   /** Sent when the caller's transaction commits. */
