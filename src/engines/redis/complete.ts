@@ -34,35 +34,61 @@ end
 `
 
 /**
- * BullMQ's moveToFinished for a job without parent, children or deduplication, in half as many commands: the steps of a
- * queue run once per batch. test/bullmq pins the text that this follows. Nil where BullMQ's script must be used.
+ * BullMQ's moveToFinished for jobs without parent, children or deduplication, in a third of the commands: what belongs to
+ * the queue, and what one command can do for many jobs, is done once per batch. test/bullmq pins the text that this
+ * follows. Everything is read before anything is written.
  */
 const FINISH_PLAIN = `
-local function openQueue(name)
-  local q = queueOf(name)
-  trimEvents(q.meta, q.events)
-  return { q = q, hasStalled = call('EXISTS', q.stalled) == 1 }
+local queues = {}
+
+local function opened(name)
+  local queue = queues[name]
+  if queue == nil then
+    local q = queueOf(name)
+    trimEvents(q.meta, q.events)
+    queue = { q = q, hasStalled = call('EXISTS', q.stalled) == 1, completed = {} }
+    queues[name] = queue
+  end
+  return queue
 end
 
-local function finishPlain(queue, id, s, removes)
-  local q, key = queue.q, queue.q.base .. id
-  if not holds(q, id, s.token) then return -2 end
-  local facts = call('HMGET', key, 'name', 'parentKey', 'deid')
-  if not facts[1] or facts[2] or facts[3] then return nil end
-  if call('LREM', q.active, -1, id) < 1 then return nil end
-  call('DEL', key .. ':lock')
-  if queue.hasStalled then call('SREM', q.stalled, id) end
-  if removes then
-    removeJobKeys(key)
-    call('ZREM', own('index'), publicId(q, id) .. ':' .. q.name)
-  else
-    call('HINCRBY', key, 'atm', 1)
-    call('ZADD', q.completed, now, id)
-    call('HSET', key, 'returnvalue', s.text, 'finishedOn', now, 'mrTook', s.number)
-    if s.attempt > 1 then call('HDEL', key, 'mrError', 'failedReason', 'stacktrace') end
+-- The jobs of some arguments. \`linked\`: keys that show that others come after a job, or that BullMQ knows of children.
+local function readJobs(from, to)
+  local jobs, locks, linked = {}, {}, {}
+  for at = 3 + 7 * (from - 1), 3 + 7 * (to - 1), 7 do
+    local queue, id = opened(ARGV[at]), ARGV[at + 1]
+    local key = queue.q.base .. id
+    local job = {
+      queue = queue, id = id, key = key, token = ARGV[at + 2], attempt = tonumber(ARGV[at + 3]), text = ARGV[at + 4],
+      number = ARGV[at + 5], removes = ARGV[at + 6] == '1', public = publicId(queue.q, id),
+      facts = call('HMGET', key, 'name', 'parentKey', 'deid', 'atm'),
+    }
+    jobs[#jobs + 1] = job
+    locks[#locks + 1] = key .. ':lock'
+    linked[#linked + 1] = own('after:' .. job.public)
+    linked[#linked + 1] = key .. ':dependencies'
+    linked[#linked + 1] = key .. ':unsuccessful'
   end
-  call('XADD', q.events, '*', 'event', 'completed', 'jobId', id, 'returnvalue', s.text, 'prev', 'active')
-  return 0
+  return jobs, call('MGET', unpack(locks)), call('EXISTS', unpack(linked)) > 0
+end
+
+-- False where BullMQ's script must be used.
+local function finishPlain(job)
+  local q, key, id, facts = job.queue.q, job.key, job.id, job.facts
+  if not facts[1] or facts[2] or facts[3] or call('LREM', q.active, -1, id) < 1 then return false end
+  if job.queue.hasStalled then call('SREM', q.stalled, id) end
+  if job.removes then
+    removeJobKeys(key)
+    call('ZREM', own('index'), job.public .. ':' .. q.name)
+  else
+    local completed = job.queue.completed
+    completed[#completed + 1] = nowText
+    completed[#completed + 1] = id
+    call('HSET', key, 'atm', facts[4] and (tonumber(facts[4]) or 0) + 1 or '1', 'returnvalue', job.text, 'finishedOn', nowText, 'mrTook', job.number)
+    if job.attempt > 1 then call('HDEL', key, 'mrError', 'failedReason', 'stacktrace') end
+  end
+  call('XADD', q.events, '*', 'event', 'completed', 'jobId', id, 'returnvalue', job.text, 'prev', 'active')
+  return true
 end
 
 local function closeQueue(q)
@@ -85,23 +111,28 @@ export const completeScript = compose(
   FINISH,
   FINISH_PLAIN,
   `
-local answers, queues = {}, {}
-for index = 1, tonumber(ARGV[2]) do
-  local at = 3 + 7 * (index - 1)
-  local name, id = ARGV[at], ARGV[at + 1]
-  local queue = queues[name] or openQueue(name)
-  queues[name] = queue
-  local q = queue.q
-  local after, key = own('after:' .. publicId(q, id)), q.base .. id
-  -- One command asks whether others come after it, and whether BullMQ knows of children.
-  local hasLinks = call('EXISTS', after, key .. ':dependencies', key .. ':unsuccessful') > 0
-  if hasLinks and call('EXISTS', after) == 1 then
-    answers[index] = 'linked'
-  else
-    local s = { token = ARGV[at + 2], attempt = tonumber(ARGV[at + 3]), text = ARGV[at + 4], number = tonumber(ARGV[at + 5]) }
-    local removes = ARGV[at + 6] == '1'
-    local code = not hasLinks and finishPlain(queue, id, s, removes) or finish(q, id, s, removes)
-    answers[index] = code < 0 and lossOf(q, id) or ''
+local answers, count = {}, tonumber(ARGV[2])
+
+local function completeOne(job, holder, mayBeLinked)
+  local q, id, key = job.queue.q, job.id, job.key
+  if mayBeLinked and call('EXISTS', own('after:' .. job.public)) == 1 then return 'linked' end
+  if holder ~= job.token then return lossOf(q, id) end
+  local hasChildren = mayBeLinked and call('EXISTS', key .. ':dependencies', key .. ':unsuccessful') > 0
+  if not hasChildren and finishPlain(job) then return '', key .. ':lock' end
+  return finish(q, id, job, job.removes) < 0 and lossOf(q, id) or ''
+end
+
+-- Lua's stack limits how many arguments one command takes.
+for from = 1, count, 500 do
+  local jobs, holders, mayBeLinked = readJobs(from, math.min(from + 499, count))
+  local locks = {}
+  for index, job in ipairs(jobs) do
+    answers[#answers + 1], locks[#locks + 1] = completeOne(job, holders[index], mayBeLinked)
+  end
+  if #locks > 0 then call('DEL', unpack(locks)) end
+  for _, queue in pairs(queues) do
+    if #queue.completed > 0 then call('ZADD', queue.q.completed, unpack(queue.completed)) end
+    queue.completed = {}
   end
 end
 for _, queue in pairs(queues) do closeQueue(queue.q) end

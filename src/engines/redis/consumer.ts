@@ -26,7 +26,14 @@ const UNANNOUNCED_MS = 3_600_000
 /** How long `consume` waits for the connection that listens. */
 const LISTEN_MS = 1_000
 
+/** A claim for which there was nothing, and until when there is nothing that is not announced. */
+interface EmptyLook {
+  readonly request: ClaimRequest
+  readonly untilMs: number
+}
+
 export class RedisConsumer implements Consumer {
+  readonly isRemote = true
   readonly #core: RedisCore
   readonly #subscription: Subscription
   readonly #wakeups: Wakeups | null
@@ -36,6 +43,7 @@ export class RedisConsumer implements Consumer {
   readonly #closing = new AbortController()
   readonly #listening = Promise.withResolvers<void>()
   #lookInMs: number | null = null
+  #empty: EmptyLook | null = null
   readonly #stopListening: () => void
 
   constructor(core: RedisCore, subscription: Subscription) {
@@ -46,12 +54,11 @@ export class RedisConsumer implements Consumer {
     this.#wakeups =
       subscription.types === 'every'
         ? null
-        : new Wakeups(
-            database.blockingConnection(),
-            clock,
-            subscription.types.map(({ type }) => `${prefix}:${queueOf(type)}:marker`),
+        : new Wakeups(database.blockingConnection(), clock, {
+            markers: subscription.types.map(({ type }) => `${prefix}:${queueOf(type)}:marker`),
             pollMs,
-          )
+            putBack: ({ key, score, member }) => void database.call('zadd', key, score, member).catch(() => {}),
+          })
     this.#stopListening = database.listen(lost, {
       hear: (job) => this.#onCancelled(job),
       resumed: () => this.#listening.resolve(),
@@ -95,35 +102,50 @@ export class RedisConsumer implements Consumer {
     const untilMs = clock.monotonicMs() + request.waitMs
     let isFirst = true
     while (!signal.aborted) {
-      const { types, worker } = this.#subscription
-      const claim: LostClaim = { token: nextToken(request.from), worker, types }
-      const { leases, lookInMs } = await this.#core.lostClaims.guard(claim, () => this.#take(request, claim))
-      this.#lookInMs = lookInMs
-      if (signal.aborted) return this.#giveBack(leases, request, claim)
-      for (const lease of leases) this.#held.set(nameOf(lease), lease)
-      if (leases.length > 0) return leases
+      if (!this.#isStillEmpty(request)) {
+        const { types, worker } = this.#subscription
+        const claim: LostClaim = { token: nextToken(request.from), worker, types }
+        const { leases, lookInMs } = await this.#core.lostClaims.guard(claim, () => this.#take(request, claim))
+        this.#lookInMs = lookInMs
+        if (signal.aborted) return this.#giveBack(leases, request, claim)
+        for (const lease of leases) this.#held.set(nameOf(lease), lease)
+        if (leases.length > 0) return leases
+        this.#empty = { request, untilMs: clock.monotonicMs() + (lookInMs ?? UNANNOUNCED_MS) }
+      }
       // A reaper claims until nothing is left, so this runs once per pass.
       if (request.from === 'expired' && isFirst) {
         await releaseStrandedJobs(this.#core.database, this.#subscription.types, signal)
         await finishBatches(this.#core.database, signal)
       }
       isFirst = false
-      const leftMs = untilMs - clock.monotonicMs()
-      if (leftMs <= 0) return []
-      await this.#wait(Math.max(1, Math.min(leftMs, lookInMs ?? leftMs)), request, signal)
+      const nowMs = clock.monotonicMs()
+      // A timer may end a little early.
+      if (untilMs - nowMs < 1) return []
+      const lookAtMs = this.#empty?.untilMs ?? nowMs
+      await this.#wait(Math.max(1, Math.min(untilMs, lookAtMs) - nowMs), request, signal)
     }
     return []
+  }
+
+  /** Every job that becomes claimable is announced, or is due at a known time: a claim that goes on waiting need not look. */
+  #isStillEmpty({ waitMs, from, perType }: ClaimRequest): boolean {
+    const { clock, steps } = this.#core
+    if (waitMs === 0 || from === 'expired' || this.#empty === null || steps.isStepped) return false
+    const { request, untilMs } = this.#empty
+    if (this.#wakeups?.isQuiet !== true || clock.monotonicMs() >= untilMs) return false
+    return request.from !== 'expired' && JSON.stringify(perType) === JSON.stringify(request.perType)
   }
 
   /** Resolves when there may be work that the last claim did not find. For those who wait for several consumers at once. */
   async waitForWork(signal: AbortSignal): Promise<void> {
     const closed = AbortSignal.any([signal, this.#closing.signal])
     await this.#wakeups?.wait(Math.max(1, this.#lookInMs ?? UNANNOUNCED_MS), closed)
+    this.#empty = null
   }
 
   async #wait(ms: number, { from }: ClaimRequest, signal: AbortSignal): Promise<void> {
     if (from === 'expired' || this.#wakeups === null) await this.#core.clock.sleep(Math.min(ms, EXPIRED_MS), signal)
-    else await this.#wakeups.wait(ms, signal)
+    else if (await this.#wakeups.wait(ms, signal)) this.#empty = null
   }
 
   async #take(request: ClaimRequest, { token, worker, types }: LostClaim): Promise<Claimed> {

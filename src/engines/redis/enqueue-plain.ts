@@ -95,9 +95,9 @@ end
 
 local function storeReady(queue, job)
   local q, ready = queue.q, queue.ready
-  storeJob(q.events, q.base .. job.id, job.id, job.name, job.data, { attempts = job.attempts, priority = job.priority }, now)
+  storeJob(q.events, q.base .. job.id, job.id, job.name, job.data, { attempts = job.attempts, priority = job.priority }, nowText)
   queue.arrival = queue.arrival + 1
-  ready[#ready + 1] = job.priority * 4294967296 + queue.arrival % 4294967296
+  ready[#ready + 1] = string.format('%.0f', job.priority * 4294967296 + queue.arrival % 4294967296)
   ready[#ready + 1] = job.id
   call('XADD', q.events, 'MAXLEN', '~', queue.maxEvents, '*', 'event', 'waiting', 'jobId', job.id)
 end

@@ -26,6 +26,8 @@ export interface Keys {
   readonly leases: string
   /** Channel that announces cancelled jobs to their holders. */
   readonly lost: string
+  /** Channel that announces that a type was paused or resumed. */
+  readonly pauses: string
   /** List: a chunk of a large batch that is not published yet; expires unless the batch is committed. */
   staged(batch: string, chunk: number): string
 }
@@ -40,6 +42,7 @@ export function keysOf(prefix: string): Keys {
     keys: own('keys'),
     audit: own('audit'),
     lost: own('lost'),
+    pauses: own('pauses'),
     staged: (batch: string, chunk: number) => own(`staged:${batch}:${chunk}`),
   })
 }

@@ -7,6 +7,7 @@ import {
   type Records,
   type StoredRecord,
 } from '../../engine/records.ts'
+import { watchEvery } from '../../time/clock.ts'
 import type { RedisCore } from './core.ts'
 import type { RedisDatabase } from './database.ts'
 import type { RedisValue } from './driver.ts'
@@ -23,6 +24,9 @@ local function write(name, revision, body, ttl)
   local record = { revision = revision, body = body, saved = now }
   if ttl ~= '' then record.expires = now + tonumber(ttl) end
   call('HSET', hash, name, cjson.encode(record))
+end
+local function announce()
+  if ARGV[2] == 'pause' then call('PUBLISH', own('pauses'), '') end
 end
 `
 
@@ -69,6 +73,7 @@ if ARGV[10] == '1' then
   if unknown then return { 'unknown', unknown } end
 end
 write(ARGV[3], ARGV[4], ARGV[5], ARGV[6])
+announce()
 return enqueueAll(11, count)
 `,
 )
@@ -117,6 +122,7 @@ for index = 3, #ARGV do
   removed = removed + call('HDEL', hash, ARGV[index])
   call('ZREM', expiries, ARGV[index])
 end
+announce()
 return removed
 `,
 )
@@ -139,6 +145,14 @@ export function createRecords({ database, steps }: RedisCore): Records {
     },
     remove: async (kind, names) =>
       names.length === 0 ? 0 : Number(await database.run(removeScript(), [kind, ...names])),
+    onChange(listener) {
+      const stopListening = database.listen(database.keys.pauses, { hear: listener, resumed: listener })
+      const stopLooking = watchEvery(LOOK_MS, listener)
+      return () => {
+        stopListening()
+        stopLooking()
+      }
+    },
   }
 }
 
@@ -152,6 +166,8 @@ export function recordArgs(
   return [kind, name, revision, body, ttlMs ?? '', ...(expected === null ? ['0', ''] : ['1', expected])]
 }
 
+/** Messages can be lost with a connection, so pauses are looked for this often, too. */
+const LOOK_MS = 5_000
 /** How old the last look at the server's clock may be. */
 const CLOCK_AGE_MS = 2_000
 

@@ -24,6 +24,8 @@ if now == nil then
   local time = call('TIME')
   now = time[1] * 1000 + math.floor(time[2] / 1000)
 end
+-- The time as an argument: Redis would format a number with every call.
+local nowText = string.format('%.0f', now)
 local function own(name) return prefix .. '::' .. name end
 -- On a cluster that moves this slot to another node, a key that is not here may be there, and a script could stop half way.
 -- This key is nowhere, so then nothing has been done yet.

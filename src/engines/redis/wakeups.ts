@@ -70,6 +70,13 @@ function toPopped(answer: unknown): Popped | null {
   return { key: String(key), member: String(member), score: Number(score) }
 }
 
+interface WakeupSettings {
+  /** The sorted sets of the queues. */
+  readonly markers: readonly string[]
+  readonly pollMs: number
+  readonly putBack: (marker: Popped) => void
+}
+
 /**
  * Wakes waiting claims. Every producer of BullMQ adds a marker to a sorted set of the queue; one BZPOPMIN over all queues
  * waits for it. It cannot be withdrawn when a claim ends, so its result wakes the next claim.
@@ -79,34 +86,55 @@ export class Wakeups {
   readonly #clock: Clock
   readonly #markers: readonly string[]
   readonly #pollMs: number
+  readonly #putBack: (marker: Popped) => void
   readonly #closing = new AbortController()
   #hearing: Promise<void> | null = null
   #rung = false
+  #waiting = 0
 
-  constructor(connection: BlockingConnection, clock: Clock, markers: readonly string[], pollMs: number) {
+  /** `putBack` gets a marker that nobody here waited for: another process may. */
+  constructor(connection: BlockingConnection, clock: Clock, { markers, pollMs, putBack }: WakeupSettings) {
     this.#connection = connection
     this.#clock = clock
     this.#markers = markers
     this.#pollMs = pollMs
+    this.#putBack = putBack
   }
 
-  /** Resolves on a marker, after `ms`, on abort and on `close`. Never rejects. */
-  async wait(ms: number, signal: AbortSignal): Promise<void> {
+  /** Whether a marker would be heard, and none was since the last `wait` ended. */
+  get isQuiet(): boolean {
+    return this.#hearing !== null && !this.#rung
+  }
+
+  /** Resolves on a marker, after `ms`, on abort and on `close`. Never rejects. True if there may be work now. */
+  async wait(ms: number, signal: AbortSignal): Promise<boolean> {
     if (!this.#rung) {
       this.#hearing ??= this.#hear()
+      this.#waiting += 1
       const over = new AbortController()
-      const asleep = this.#clock.sleep(ms, AbortSignal.any([signal, over.signal, this.#closing.signal]))
-      await Promise.race([this.#hearing, asleep])
-      over.abort()
+      const end = (): void => over.abort()
+      if (signal.aborted) end()
+      signal.addEventListener('abort', end, { once: true })
+      // `close` ends what is heard.
+      await Promise.race([this.#hearing, this.#clock.sleep(ms, over.signal)])
+      this.#waiting -= 1
+      // Later: a job waits, and ending the timer takes as long as asking for it.
+      setImmediate(() => {
+        signal.removeEventListener('abort', end)
+        end()
+      })
     }
+    const isRung = this.#rung
     this.#rung = false
+    return isRung
   }
 
   async #hear(): Promise<void> {
     // A marker lost with a connection is made up for by looking again, so the end of a wait counts as a wake-up.
-    await this.#connection.pop(this.#markers, this.#pollMs, this.#closing.signal)
+    const marker = await this.#connection.pop(this.#markers, this.#pollMs, this.#closing.signal)
     this.#hearing = null
     this.#rung = true
+    if (marker !== null && this.#waiting === 0) this.#putBack(marker)
   }
 
   close(): void {

@@ -18,6 +18,7 @@ const AWAY_MS = 250
  * left out until its connection is back, so that the other types go on.
  */
 export class ClusterConsumer implements Consumer {
+  readonly isRemote = true
   readonly #stores: TypeStores
   readonly #clock: Clock
   readonly #subscription: Subscription

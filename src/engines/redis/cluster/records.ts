@@ -12,5 +12,6 @@ export function createRecords(stores: TypeStores): Records {
         : saveFiring(stores, { kind, record, expected, ttlMs }, jobs),
     put: (kind, records, ttlMs) => stores.shared.records.put(kind, records, ttlMs),
     remove: (kind, names) => stores.shared.records.remove(kind, names),
+    onChange: (listener) => stores.shared.records.onChange?.(listener) ?? (() => {}),
   }
 }

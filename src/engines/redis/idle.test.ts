@@ -1,0 +1,97 @@
+/** What a consumer without work asks of the server, and what wakes it. */
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import type { Redis } from 'ioredis'
+import { newJob, scene } from '../../../test/bullmq/scene.ts'
+import { dropPrefix, prefixUrl, redisServer } from '../../../test/servers/redis.ts'
+import { systemClock } from '../../time/clock.ts'
+import { connect } from './module.ts'
+
+const types = [{ type: 'mail', leaseMs: 60_000 }]
+const never = new AbortController().signal
+
+/** Two engines on the same data, as in two processes. */
+async function twoEngines(t: TestContext) {
+  const server = await redisServer()
+  const { url, prefix } = prefixUrl(server)
+  const [engine, second] = await Promise.all([1, 2].map(() => connect(url, { clock: systemClock, migrate: true })))
+  assert.ok(engine?.records && second?.records)
+  t.after(async () => {
+    await Promise.all([engine.close(), second.close()])
+    await dropPrefix(server.url, prefix)
+  })
+  return { engine, second, records: engine.records, secondRecords: second.records }
+}
+
+/** How often the server has run a script so far. */
+async function scriptsRun(redis: Redis): Promise<number> {
+  const stats = await redis.info('commandstats')
+  return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0)
+}
+
+test('claims that follow each other without work look once', { timeout: 60_000 }, async (t) => {
+  const { engine, redis } = await scene(t)
+  const consumer = await engine.consume({ types, worker: 'w' })
+  const wait = () => consumer.claim({ max: 10, waitMs: 100, signal: never })
+  // The marker of a job that is gone by then causes one more look.
+  for (let claims = 0; claims < 3; claims += 1) assert.deepEqual(await wait(), [])
+  const before = await scriptsRun(redis)
+  for (let claims = 0; claims < 5; claims += 1) assert.deepEqual(await wait(), [])
+  // One more if the wait at the server ended meanwhile.
+  assert.ok((await scriptsRun(redis)) - before <= 1)
+  const claiming = consumer.claim({ max: 10, waitMs: 30_000, signal: never })
+  await engine.enqueue([newJob()])
+  assert.equal((await claiming).length, 1)
+})
+
+test('a claim that found nothing starts a delayed job when it is due', { timeout: 60_000 }, async (t) => {
+  const { engine } = await scene(t)
+  const consumer = await engine.consume({ types, worker: 'w' })
+  await engine.enqueue([{ ...newJob(), delayMs: 400 }])
+  const fromMs = systemClock.monotonicMs()
+  let leases = await consumer.claim({ max: 1, waitMs: 50, signal: never })
+  while (leases.length === 0) leases = await consumer.claim({ max: 1, waitMs: 50, signal: never })
+  assert.ok(systemClock.monotonicMs() - fromMs < 3_000)
+})
+
+test('a claim of other types than the last one looks', { timeout: 60_000 }, async (t) => {
+  const { engine } = await scene(t)
+  const consumer = await engine.consume({ types, worker: 'w' })
+  await engine.enqueue([newJob()])
+  const claim = (perType: Record<string, number>) => consumer.claim({ max: 1, waitMs: 50, perType, signal: never })
+  assert.deepEqual(await claim({ mail: 0 }), [])
+  assert.equal((await claim({ mail: 1 })).length, 1)
+})
+
+test('a marker that a consumer without a claim hears is left to others', { timeout: 60_000 }, async (t) => {
+  const { engine, second } = await twoEngines(t)
+  const busy = await engine.consume({ types, worker: 'busy' })
+  // Its wait at the server goes on after the claim, and is the first in the line.
+  assert.deepEqual(await busy.claim({ max: 1, waitMs: 50, signal: never }), [])
+  const idle = await second.consume({ types, worker: 'idle' })
+  assert.deepEqual(await idle.claim({ max: 1, waitMs: 50, signal: never }), [])
+  const fromMs = systemClock.monotonicMs()
+  const claiming = idle.claim({ max: 1, waitMs: 30_000, signal: never })
+  await second.enqueue([newJob()])
+  assert.equal((await claiming).length, 1)
+  const tookMs = systemClock.monotonicMs() - fromMs
+  assert.ok(tookMs < 2_000, `the job waited for ${Math.round(tookMs)} ms`)
+})
+
+test('a pause is heard by other processes without a look', { timeout: 60_000 }, async (t) => {
+  const { records, secondRecords } = await twoEngines(t)
+  const heard = Promise.withResolvers<void>()
+  let isCounting = false
+  const stop = secondRecords.onChange?.(() => {
+    if (isCounting) heard.resolve()
+  })
+  assert.ok(stop)
+  t.after(stop)
+  // The subscription itself causes a look.
+  await systemClock.sleep(300)
+  isCounting = true
+  const fromMs = systemClock.monotonicMs()
+  await records.save('pause', { name: 'mail', revision: '1', body: '{}' }, null)
+  await heard.promise
+  assert.ok(systemClock.monotonicMs() - fromMs < 1_000)
+})
