@@ -110,6 +110,8 @@ export class MemoryConsumer implements Consumer {
     for (const { lease, outcome, reason } of settled) {
       if (reason === null) applyKeepLimits(store, lease.job, outcome, nowMs)
     }
+    // Not before: half a batch would hand out what is less urgent than its rest.
+    store.wakeups.wakeClaims()
     return settled.flatMap(({ lease, reason }) => (reason === null ? [] : [{ lease, reason }]))
   }
 

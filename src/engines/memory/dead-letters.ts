@@ -21,7 +21,9 @@ import type { JobTable } from './table.ts'
 export function createDeadLetters(open: () => MemoryStore, clock: Clock): DeadLetters {
   const audited = (ids: readonly string[], act: Act): readonly boolean[] => {
     const store = open()
-    return ids.map((id) => recordAct(store, id, clock.nowMs(), act))
+    const done = ids.map((id) => recordAct(store, id, clock.nowMs(), act))
+    store.wakeups.wakeClaims()
+    return done
   }
   return {
     list: async (filter) => ('ids' in filter ? named(open(), filter.ids) : open().dead(filter)).flatMap(toDeadLetter),
@@ -43,7 +45,9 @@ export function createDeadLetters(open: () => MemoryStore, clock: Clock): DeadLe
     remove: async (ids, by, { erase = false } = {}) => {
       const store = open()
       const act = erase ? eraseJob : removeLetter
-      return ids.map((id, index) => ids.indexOf(id) === index && act(store, id, by, clock.nowMs()))
+      const done = ids.map((id, index) => ids.indexOf(id) === index && act(store, id, by, clock.nowMs()))
+      store.wakeups.wakeClaims()
+      return done
     },
     note: async ({ who, reason, action, jobId, type, subject, before, after }) => {
       const about = { jobId: jobId ?? '', type: type ?? '', subject }
@@ -71,7 +75,6 @@ function eraseJob(store: MemoryStore, id: string, { who, reason }: Actor, nowMs:
   const entries = deadLetters.eraseEntries(id)
   const before = erasedView(row === null ? null : toView(row).state, entries)
   addEntry(store, { atMs: nowMs, who, reason, action: 'erase', jobId: id, type, subject: null, before, after: null })
-  store.wakeups.wakeClaims()
   return true
 }
 
@@ -93,7 +96,6 @@ function recordAct(store: MemoryStore, id: string, nowMs: number, act: Act): boo
   const { who, reason } = by
   const about = { jobId: id, type: row.job.type, subject: null }
   addEntry(store, { atMs: nowMs, who, reason, action, ...about, before, after })
-  store.wakeups.wakeClaims()
   return true
 }
 

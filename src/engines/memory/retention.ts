@@ -38,6 +38,7 @@ function sweep(store: MemoryStore, rules: readonly RetentionRule[], step: SweepS
   const rows = store.deadLetters.after(Number(step.from ?? 0), step.max)
   const gone = rows.filter((row) => isGivenUp(row, rules))
   if (step.dryRun !== true) for (const row of gone) remove(store, row, step.by ?? RETENTION_BY, nowMs)
+  store.wakeups.wakeClaims()
   const last = rows.length < step.max ? undefined : rows.at(-1)
   return { removed: gone.length, next: last === undefined ? null : String(last.serial) }
 }

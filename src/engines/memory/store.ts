@@ -179,12 +179,11 @@ export class MemoryStore {
     return true
   }
 
-  /** Null when it was applied. */
+  /** Null when it was applied. The caller wakes claims when its batch is complete. */
   settle(lease: Lease, outcome: Outcome, nowMs: number): LostReason | null {
     const row = this.#leases.heldBy(lease, nowMs)
     if (row === null) return this.#lossOf(lease)
     this.#apply(row, outcome, nowMs)
-    this.wakeups.wakeClaims()
     return null
   }
 
@@ -280,7 +279,7 @@ export class MemoryStore {
 
   /**
    * False unless it is a dead letter. Also false while another live job has its key (I7), and for an old version of a
-   * latest key, which must not run after the newer one (I4).
+   * latest key, which must not run after the newer one (I4). The caller wakes claims when its batch is complete.
    */
   requeue(id: string, by: Actor, nowMs: number, edit: PayloadEdit | null = null): boolean {
     const row = this.#table.get(id)
@@ -292,7 +291,6 @@ export class MemoryStore {
     resetForReplay(row, edit, nowMs)
     this.#queue(row)
     this.#dependencies.changed(row)
-    this.wakeups.wakeClaims()
     return true
   }
 
