@@ -1,5 +1,6 @@
 /** The harness itself: what it measures is checked, and what lies is caught. */
 import assert from 'node:assert/strict'
+import { rmSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { seededRandom } from '../src/testing/open-for-test.ts'
 import { Ledger } from './ledger.ts'
@@ -9,14 +10,14 @@ import { exitCodeOf } from './result.ts'
 import { SCENARIOS } from './scenarios/index.ts'
 import { STANDARD, STANDARD_OF_SERVERS } from './sizes.ts'
 import { median, percentile } from './statistics.ts'
-import { type Lie, lyingEntry } from './testing/lying-contender.ts'
+import { type Lie, lyingEntry, waveringFile } from './testing/lying-contender.ts'
 import { assertSound, entryOf, run } from './testing/trial.ts'
 
 describe('the harness', { concurrency: 2 }, () => {
   // Two at a time, because most of each is waiting for processes to start.
   const everything = [
-    ['enqueue', 'bulk', 'drain', 'pickup', 'idle'],
-    ['processes', 'claim', 'memory', 'retention'],
+    ['enqueue', 'enqueue-20k', 'drain', 'drain-20k', 'pickup', 'work', 'idle'],
+    ['processes', 'processes-20k', 'claim', 'memory', 'retention', 'millions', 'start'],
   ]
   for (const scenarios of everything) {
     // B172
@@ -44,6 +45,24 @@ describe('the harness', { concurrency: 2 }, () => {
       results[0]?.contenders.map((contender) => contender.rounds.length),
       [2, 2],
     )
+  })
+
+  test('makes all rounds anew where they differ by too much, so often and no more', { timeout: 120_000 }, async (t) => {
+    t.after(() => rmSync(waveringFile(process.pid), { force: true }))
+    const contenders = [lyingEntry('wavers'), lyingEntry('honest')]
+    const { results, order } = await run({ scenarios: ['drain'], contenders, rounds: 2, repeatsMax: 1 })
+    const [result] = results
+    assert.equal(result?.repeats, 1)
+    assert.equal(result?.contenders[0]?.figures.rate?.isSteady, false)
+    assert.deepEqual(
+      result?.contenders.map(({ rounds }) => rounds.length),
+      [2, 2],
+      'only the last attempt counts',
+    )
+    const measured = order.filter((line) => line.startsWith('drain · '))
+    assert.equal(measured.length, 8)
+    assert.match(order.find((line) => line.startsWith('drain, ')) ?? '', /lying-wavers: drained differs by \d+ %/)
+    assert.equal(exitCodeOf(results, false), 0, 'it delivered everything')
   })
 
   test('leaves out a contender that is excused, and says why', async () => {
@@ -74,7 +93,7 @@ describe('the harness', { concurrency: 2 }, () => {
   }
 
   test('believes the same contender when it is honest', { timeout: 120_000 }, async () => {
-    const { results } = await run({ scenarios: ['drain', 'bulk'], contenders: [lyingEntry('honest')] })
+    const { results } = await run({ scenarios: ['drain', 'enqueue'], contenders: [lyingEntry('honest')] })
     assertSound(results)
     assert.equal(exitCodeOf(results, false), 0)
   })
@@ -126,10 +145,10 @@ test('every payload has 200 bytes, whatever its number', async () => {
 })
 
 test('options choose, and refuse what there is not', () => {
-  const plain = readOptions(['--only', 'drain,bulk'])
+  const plain = readOptions(['--only', 'drain,enqueue'])
   assert.deepEqual(
     plain.scenarios.map((each) => each.name),
-    ['bulk', 'drain'],
+    ['enqueue', 'drain'],
   )
   assert.equal(plain.standard, true)
   assert.deepEqual(plain.sizes, STANDARD)
@@ -153,6 +172,8 @@ test('options choose, and refuse what there is not', () => {
     ['--family', 'postgres', '--contenders', 'plainjob'],
     ['--family', 'postgres', '--only', 'processes'],
     ['--only', 'horizon'],
+    ['--run', '0'],
+    ['--run', '4'],
   ]) {
     assert.throws(() => readOptions(args), UsageError)
   }
@@ -165,7 +186,10 @@ test('a family brings its own contenders, scenarios and sizes', () => {
     contenders.map((each) => each.name),
     family.contenders,
   )
-  assert.ok(scenarios.some((each) => each.name === 'horizon'))
+  assert.ok(!scenarios.some((each) => each.name === 'horizon'), 'it takes long')
+  assert.ok(scenarios.some((each) => each.name === 'drain-20k'))
+  const named = readOptions(['--family', 'postgres', '--only', 'horizon', '--run', '2'])
+  assert.deepEqual([named.scenarios.map((each) => each.name), named.run, named.standard], [['horizon'], 2, true])
   assert.ok(!scenarios.some((each) => each.name === 'processes'))
   assert.deepEqual([sizes, standard], [STANDARD_OF_SERVERS, true])
   assert.equal(readOptions(['--family', 'postgres', '--horizon', '10']).standard, false)

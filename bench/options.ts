@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import type { ContenderEntry } from './contender.ts'
 import { CONTENDERS } from './contenders/index.ts'
 import { FAMILIES, type Family, findFamily } from './families.ts'
+import { RUNS_PUBLISHED } from './report/published.ts'
 import type { Scenario } from './scenario.ts'
 import { SCENARIOS } from './scenarios/index.ts'
 import { ROUNDS_STANDARD, type Sizes, STANDARD } from './sizes.ts'
@@ -14,6 +15,8 @@ export interface BenchOptions {
   readonly sizes: Sizes
   /** True when nothing but the choice of scenarios differs from the published run. */
   readonly standard: boolean
+  /** Which of the published runs it is to be; undefined for the next. */
+  readonly run: number | undefined
   readonly enforce: boolean
   /** Measure nothing, write the docs anew from the stored results. */
   readonly docsOnly: boolean
@@ -27,8 +30,10 @@ function jobsOf({ name, sizes: { jobs, drained } }: Family): string {
 
 export const USAGE = `npm run bench -- [options]
 
-  --family name     ${FAMILIES.map((each) => each.name).join(' or ')}(default: sqlite)
+  --family name     ${FAMILIES.map((each) => each.name).join(' or ')} (default: sqlite)
   --only a,b        scenarios: ${SCENARIOS.map((each) => each.name).join(', ')}
+                    (default: all of the family but those that take long: ${namesOf(SCENARIOS.filter((each) => each.onDemand !== undefined))})
+  --run N           publish as run N of ${RUNS_PUBLISHED}, and drop those from N on: 1 begins anew (default: the next)
   --contenders a,b  of the family (default: all but millrace-memory)
 ${FAMILIES.map((family) => `                    ${family.name}: ${namesOf(contendersOf(family))}`).join('\n')}
   --rounds N        default: ${ROUNDS_STANDARD}
@@ -36,13 +41,14 @@ ${FAMILIES.map((family) => `                    ${family.name}: ${namesOf(conten
   --concurrency N   default: ${STANDARD.concurrency}
   --horizon N       jobs finished under a held transaction (default: ${STANDARD.horizon})
   --large N         jobs in each condition of the large store (default: ${STANDARD.large})
+  --millions N      all jobs of the largest store (default: ${STANDARD.millions})
   --idle-ms N       how long an idle worker is watched (default: ${STANDARD.idleMs})
   --processes N     default: ${STANDARD.processes}
   --enforce         a missed target is an error
-  --docs            only write docs/benchmarks.md and its picture anew from bench/results
+  --docs            only write docs/benchmarks.md, its pictures and the README's rates anew from bench/results
 
-Exits 1 when a job was lost or delivered twice, 2 when an option is wrong. A run of other than standard size, or
-with a fault, writes to bench/results/local and leaves the docs alone.`
+Exits 1 when a job was lost or delivered twice, 2 when an option is wrong. A run of other than standard size, and
+a scenario with a fault, writes to bench/results/local and leaves the docs alone.`
 
 export class UsageError extends Error {}
 
@@ -54,9 +60,11 @@ export function readOptions(args: readonly string[]): BenchOptions {
     ...family.sizes,
     jobs: wholeNumber('jobs', values.jobs, family.sizes.jobs),
     drained: wholeNumber('jobs', values.jobs, family.sizes.drained),
+    singles: values.jobs === undefined ? family.sizes.singles : Math.ceil(Number(values.jobs) / 4),
     concurrency: wholeNumber('concurrency', values.concurrency, STANDARD.concurrency),
     horizon: wholeNumber('horizon', values.horizon, STANDARD.horizon),
     large: wholeNumber('large', values.large, STANDARD.large),
+    millions: wholeNumber('millions', values.millions, STANDARD.millions),
     idleMs: wholeNumber('idle-ms', values['idle-ms'], STANDARD.idleMs),
     processes: wholeNumber('processes', values.processes, STANDARD.processes),
   }
@@ -66,6 +74,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
     values.concurrency,
     values.horizon,
     values.large,
+    values.millions,
     values['idle-ms'],
     values.processes,
   ]
@@ -74,11 +83,17 @@ export function readOptions(args: readonly string[]): BenchOptions {
   const standard = contenders.filter((each) => family.contenders.includes(each.name))
   return {
     family,
-    scenarios: choose('only', values.only, scenarios, scenarios),
+    scenarios: choose(
+      'only',
+      values.only,
+      scenarios,
+      scenarios.filter((each) => each.onDemand?.includes(family.name) !== true),
+    ),
     contenders: choose('contenders', values.contenders, contenders, standard),
     rounds,
     sizes,
     standard: [...sizeOptions, values.contenders].every((value) => value === undefined),
+    run: runOf(values.run),
     enforce: values.enforce ?? false,
     docsOnly: values.docs ?? false,
     help: values.help ?? false,
@@ -115,6 +130,8 @@ function parse(args: readonly string[]) {
         concurrency: text,
         horizon: text,
         large: text,
+        millions: text,
+        run: text,
         'idle-ms': text,
         processes: text,
         enforce: flag,
@@ -132,6 +149,13 @@ function wholeNumber(name: string, text: string | undefined, otherwise: number):
   const value = Number(text)
   if (Number.isInteger(value) && value >= 1) return value
   throw new UsageError(`--${name} is '${text}'; give a whole number from 1`)
+}
+
+function runOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const run = wholeNumber('run', text, 1)
+  if (run <= RUNS_PUBLISHED) return run
+  throw new UsageError(`--run is '${text}'; there are ${RUNS_PUBLISHED} published runs`)
 }
 
 /** In the order of the list, whatever the order asked for: tables stay comparable. */

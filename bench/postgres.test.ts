@@ -12,9 +12,21 @@ import { type Server, startDurablePostgres } from './servers/start.ts'
 import { assertSound, entryOf, run } from './testing/trial.ts'
 
 const ENTRIES = CONTENDERS.filter((entry) => entry.family === 'postgres')
-const TRIED = ['enqueue', 'bulk', 'drain', 'pickup', 'horizon', 'claim', 'memory', 'batch', 'idle']
+const TRIED = [
+  'enqueue',
+  'drain',
+  'drain-20k',
+  'pickup',
+  'work',
+  'horizon',
+  'claim',
+  'memory',
+  'batch',
+  'millions',
+  'idle',
+]
 /** A peer's own speed is not what is tested here: one scenario on one process, and one that needs its wake-up. */
-const TRIED_WITH_PEERS = ['drain', 'pickup']
+const TRIED_WITH_PEERS = ['drain-20k', 'pickup', 'work']
 
 describe('the Postgres family', { concurrency: 2 }, () => {
   let server: Server

@@ -11,9 +11,9 @@ import { type Server, startLoggingRedis } from './servers/start.ts'
 import { assertSound, entryOf, run } from './testing/trial.ts'
 
 const PEERS = CONTENDERS.filter(({ family, name }) => family === 'redis' && name !== 'millrace-redis')
-const TRIED = ['enqueue', 'bulk', 'drain', 'pickup', 'idle']
+const TRIED = ['enqueue', 'drain', 'drain-20k', 'pickup', 'work', 'idle']
 /** A peer's own speed is not what is tested here: one scenario on one process, and one that needs its wake-up. */
-const TRIED_WITH_PEERS = ['drain', 'pickup']
+const TRIED_WITH_PEERS = ['drain', 'pickup', 'work']
 
 describe('the Redis family', { concurrency: 2 }, () => {
   let server: Server

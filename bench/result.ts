@@ -1,5 +1,5 @@
-/** What is kept of a run: written as JSON, and all that the table, the picture and the docs are made from. */
-import type { FamilyName } from './contender.ts'
+/** What one run measured of one scenario: all that the table, the picture and the page are made from. */
+import type { ContenderEntry, FamilyName } from './contender.ts'
 import type { FigureOf, Measurement, Metric, Scenario, Target } from './scenario.ts'
 import type { Sizes } from './sizes.ts'
 import { median } from './statistics.ts'
@@ -9,6 +9,8 @@ export interface Figure {
   readonly value: number
   readonly min: number
   readonly max: number
+  /** False where the rounds differ by more than a third of their median, which is then published by nobody. */
+  readonly isSteady: boolean
 }
 
 export interface ContenderResult {
@@ -17,17 +19,20 @@ export interface ContenderResult {
   readonly notes: string
   /** Why it took no part; then there are no rounds. */
   readonly excused: string | null
+  /** What was left out for it, because it cannot do it. */
+  readonly caveat: string | null
   readonly figures: Readonly<Record<string, Figure>>
   readonly rounds: readonly Measurement[]
 }
 
 export interface JudgedTarget {
   readonly text: string
+  /** Not to be published where it is unsteady. */
   readonly measured: number | null
-  readonly bound: string
+  readonly bound: Target['bound']
   readonly limit: number
   readonly unit: string
-  readonly verdict: 'met' | 'missed' | 'not measured'
+  readonly verdict: 'met' | 'missed' | 'not measured' | 'unsteady'
 }
 
 export interface MachineFacts {
@@ -44,35 +49,75 @@ export interface ScenarioResult {
   readonly scenario: string
   readonly title: string
   readonly explanation: string
-  readonly date: string
+  /** When the run began, to the second. */
+  readonly begun: string
   readonly machine: MachineFacts
   readonly sizes: Sizes
+  /** How often all rounds were made anew because some differed by too much. */
+  readonly repeats: number
   readonly metrics: readonly Metric[]
   readonly contenders: readonly ContenderResult[]
   readonly targets: readonly JudgedTarget[]
 }
+
+/** Of their median: rounds that differ by more say what the machine did, not what the contender does. */
+const SPREAD_MAX = 1 / 3
 
 /** Rounds that failed their delivery check stay in the record, but their speed is nobody's. */
 export function figuresOf(metrics: readonly Metric[], rounds: readonly Measurement[]): Record<string, Figure> {
   const sound = rounds.filter((round) => round.faults.length === 0)
   const figures: Record<string, Figure> = {}
   if (sound.length === 0) return figures
-  for (const { key, across } of metrics) {
-    const values = sound.map((round) => round.values[key] ?? Number.NaN)
+  for (const metric of metrics) {
+    const values = sound.map((round) => round.values[metric.key] ?? Number.NaN)
     const [min, max] = [Math.min(...values), Math.max(...values)]
-    figures[key] = { value: across === 'max' ? max : median(values), min, max }
+    const middle = median(values)
+    figures[metric.key] = {
+      value: metric.across === 'max' ? max : middle,
+      min,
+      max,
+      isSteady: isSteady(metric, max - min, middle),
+    }
   }
   return figures
 }
 
+function isSteady({ across, tail, grain = 0 }: Metric, spread: number, middle: number): boolean {
+  if (across === 'max' || tail === true || Number.isNaN(middle)) return true
+  return spread <= Math.max(middle * SPREAD_MAX, grain)
+}
+
+export function contenderResult(
+  { name, title, notes, excused, caveats }: ContenderEntry,
+  scenario: Scenario,
+  rounds: readonly Measurement[],
+): ContenderResult {
+  return {
+    name,
+    title,
+    notes,
+    excused: excused[scenario.name] ?? null,
+    caveat: caveats?.[scenario.name] ?? null,
+    figures: figuresOf(scenario.metrics, rounds),
+    rounds,
+  }
+}
+
 export function judge(scenario: Scenario, contenders: readonly ContenderResult[], family: FamilyName): JudgedTarget[] {
-  const figure: FigureOf = (name, metric) =>
-    contenders.find((contender) => contender.name === name)?.figures[metric]?.value
   const targets = scenario.targets.filter((target) => target.family === family)
   return targets.map((target) => {
     const { text, bound, limit, unit } = target
+    let allSteady = true
+    const figure: FigureOf = (name, metric) => {
+      const found = contenders.find((contender) => contender.name === name)?.figures[metric]
+      allSteady &&= found?.isSteady ?? true
+      return found?.value
+    }
     const measured = target.measured(figure)
-    if (measured === undefined) return { text, measured: null, bound, limit, unit, verdict: 'not measured' }
+    if (measured === undefined || Number.isNaN(measured)) {
+      return { text, measured: null, bound, limit, unit, verdict: 'not measured' }
+    }
+    if (!allSteady) return { text, measured, bound, limit, unit, verdict: 'unsteady' }
     return { text, measured, bound, limit, unit, verdict: holds(measured, target) ? 'met' : 'missed' }
   })
 }
@@ -105,6 +150,18 @@ export function faultsOf(results: readonly ScenarioResult[]): string[] {
 
 export function missedOf(results: readonly ScenarioResult[]): JudgedTarget[] {
   return results.flatMap((result) => result.targets).filter((target) => target.verdict === 'missed')
+}
+
+/** The medians that are refused, as sentences. */
+export function unsteadyOf({ scenario, contenders, metrics }: ScenarioResult): string[] {
+  return contenders.flatMap(({ name, figures }) =>
+    metrics.flatMap(({ key, title }) => {
+      const figure = figures[key]
+      if (figure === undefined || figure.isSteady) return []
+      const share = Math.round(((figure.max - figure.min) / figure.value) * 100)
+      return [`${scenario}, ${name}: ${title} differs by ${share} % of its median from round to round`]
+    }),
+  )
 }
 
 /** A lost or repeated job always fails the run; a missed target only when targets are enforced. */

@@ -1,8 +1,10 @@
 /** BullMQ on the Postgres backend that it brings since its version 6, with its own settings. */
 import { createPostgresBackend, runMigrations, withBackend } from 'bullmq'
-import type { Contender, Place, Working, WorkRequest } from '../contender.ts'
+import type { Contender, Mixing, Place, Working, WorkRequest } from '../contender.ts'
+import type { MixedPayload } from '../mixture.ts'
 import type { Payload } from '../payload.ts'
 import { CONNECTIONS, withClient } from '../servers/postgres.ts'
+import { mixedOptions } from './mixed-options.ts'
 
 const { Queue, Worker } = withBackend(createPostgresBackend)
 const QUEUE = 'bench'
@@ -13,6 +15,16 @@ function connect(url: string) {
 
 class BullmqPostgres implements Contender {
   readonly bulkSize = 1_000
+  readonly drainedMax = 5_000
+  /** A queue of jobs with many names. */
+  readonly mixing: Mixing = {
+    lacks: new Set(),
+    enqueue: async (job) => {
+      await this.#opened.add(job.type, job.payload, mixedOptions(job))
+    },
+    // What is stored is what this contender enqueued.
+    work: (request) => this.#work((payload) => request.onJob(payload as MixedPayload), request),
+  }
   #url = ''
   #queue: ReturnType<typeof connect> | null = null
   #onError: (error: unknown) => void = () => {}
@@ -34,9 +46,16 @@ class BullmqPostgres implements Contender {
     await this.#opened.addBulk(payloads.map((data) => ({ name: QUEUE, data })))
   }
 
-  async work(request: WorkRequest): Promise<Working> {
+  work(request: WorkRequest): Promise<Working> {
+    return this.#work((payload) => request.onJob(payload), request)
+  }
+
+  async #work(
+    onJob: (payload: Payload) => Promise<void> | void,
+    request: Pick<WorkRequest, 'concurrency' | 'onError'>,
+  ): Promise<Working> {
     this.#onError = request.onError
-    const worker = new Worker<Payload>(QUEUE, async (job) => request.onJob(job.data), {
+    const worker = new Worker<Payload>(QUEUE, async (job) => onJob(job.data), {
       connection: { connectionString: this.#url, max: CONNECTIONS },
       concurrency: request.concurrency,
     })

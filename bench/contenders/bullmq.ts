@@ -1,13 +1,24 @@
 /** BullMQ on Redis, as its documentation has it. */
 import { Queue, Worker } from 'bullmq'
-import type { Contender, Place, Working, WorkRequest } from '../contender.ts'
+import type { Contender, Mixing, Place, Working, WorkRequest } from '../contender.ts'
+import type { MixedPayload } from '../mixture.ts'
 import type { Payload } from '../payload.ts'
 import { addressOf, prefixOf } from '../servers/redis.ts'
+import { mixedOptions } from './mixed-options.ts'
 
 const QUEUE = 'bench'
 
 class Bullmq implements Contender {
   readonly bulkSize = 1_000
+  /** A queue of jobs with many names. */
+  readonly mixing: Mixing = {
+    lacks: new Set(),
+    enqueue: async (job) => {
+      await this.#opened.add(job.type, job.payload, mixedOptions(job))
+    },
+    // What is stored is what this contender enqueued.
+    work: (request) => this.#work((payload) => request.onJob(payload as MixedPayload), request),
+  }
   #url = ''
   #queue: Queue<Payload> | null = null
   #onError: (error: unknown) => void = () => {}
@@ -28,9 +39,16 @@ class Bullmq implements Contender {
     await this.#opened.addBulk(payloads.map((data) => ({ name: QUEUE, data })))
   }
 
-  async work(request: WorkRequest): Promise<Working> {
+  work(request: WorkRequest): Promise<Working> {
+    return this.#work((payload) => request.onJob(payload), request)
+  }
+
+  async #work(
+    onJob: (payload: Payload) => Promise<void> | void,
+    request: Pick<WorkRequest, 'concurrency' | 'onError'>,
+  ): Promise<Working> {
     this.#onError = request.onError
-    const worker = new Worker<Payload>(QUEUE, async (job) => request.onJob(job.data), {
+    const worker = new Worker<Payload>(QUEUE, async (job) => onJob(job.data), {
       ...this.#options,
       concurrency: request.concurrency,
     })

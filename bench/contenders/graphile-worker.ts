@@ -1,6 +1,7 @@
 /** graphile-worker with its own settings, and with those that its documentation gives for the highest throughput. */
-import { Logger, makeWorkerUtils, run, type WorkerUtils } from 'graphile-worker'
-import type { Contender, ContenderEntry, Place, Working, WorkRequest } from '../contender.ts'
+import { Logger, makeWorkerUtils, run, type TaskList, type WorkerUtils } from 'graphile-worker'
+import type { Contender, ContenderEntry, Mixing, Place, Working, WorkRequest } from '../contender.ts'
+import { MIXED_TYPE_NAMES, type MixedPayload } from '../mixture.ts'
 import type { Payload } from '../payload.ts'
 import { CONNECTIONS } from '../servers/postgres.ts'
 
@@ -10,16 +11,31 @@ const REMAINING = 'select count(*) as count from graphile_worker.jobs where run_
 /** From the page «Performance» of its documentation. */
 const TUNED = { localQueue: { size: 500 }, completeJobBatchDelay: 0, failJobBatchDelay: 0 }
 
+const PRIORITIES = { first: -10, usual: 0, last: 10 } as const
+
 const silent = new Logger(() => () => {})
 
 class GraphileWorker implements Contender {
   readonly bulkSize = 1_000
+  readonly drainedMax?: number
+  readonly mixing: Mixing = {
+    lacks: new Set(),
+    enqueue: async ({ type, urgency, delayMs, payload }) => {
+      const runAt = delayMs === 0 ? {} : { runAt: new Date(Date.now() + delayMs) }
+      await this.#opened.addJob(type, payload, { priority: PRIORITIES[urgency], maxAttempts: 3, ...runAt })
+    },
+    work: (request) => {
+      const run = async (payload: unknown): Promise<void> => request.onJob(payload as MixedPayload)
+      return this.#run(Object.fromEntries(MIXED_TYPE_NAMES.map((type) => [type, run])), request)
+    },
+  }
   readonly #settings: Partial<typeof TUNED>
   #url = ''
   #utils: WorkerUtils | null = null
 
   constructor(settings: Partial<typeof TUNED>) {
     this.#settings = settings
+    if (settings.localQueue === undefined) this.drainedMax = 5_000
   }
 
   async setup({ url }: Place): Promise<void> {
@@ -37,7 +53,12 @@ class GraphileWorker implements Contender {
     await this.#opened.addJobs(payloads.map((payload) => ({ identifier: TASK, payload })))
   }
 
-  async work(request: WorkRequest): Promise<Working> {
+  work(request: WorkRequest): Promise<Working> {
+    // What is stored is what this contender enqueued.
+    return this.#run({ [TASK]: async (payload) => request.onJob(payload as Payload) }, request)
+  }
+
+  async #run(taskList: TaskList, request: Pick<WorkRequest, 'concurrency' | 'onError'>): Promise<Working> {
     const runner = await run({
       preset: {
         worker: {
@@ -47,8 +68,7 @@ class GraphileWorker implements Contender {
           ...this.#settings,
         },
       },
-      // What is stored is what this contender enqueued.
-      taskList: { [TASK]: async (payload) => request.onJob(payload as Payload) },
+      taskList,
       crontab: '',
       logger: silent,
       noHandleSignals: true,

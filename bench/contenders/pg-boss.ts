@@ -1,12 +1,14 @@
 /** pg-boss with what its documentation offers for speed: batches, bursts and LISTEN/NOTIFY, all of which are off by default. */
 import { PgBoss } from 'pg-boss'
-import type { Claimed, Contender, Levels, Place, Working, WorkRequest } from '../contender.ts'
+import type { Claimed, Contender, Levels, Mixing, Place, Working, WorkRequest } from '../contender.ts'
+import type { MixedPayload } from '../mixture.ts'
 import { FILLED_PAYLOAD, type Payload } from '../payload.ts'
 import { CONNECTIONS, withClient } from '../servers/postgres.ts'
 
 const QUEUE = 'bench'
 /** The shortest it allows. */
 const POLL_SECONDS = 0.5
+const PRIORITIES = { first: 10, usual: 0, last: -10 } as const
 
 const REMAINING = `select count(*) as count from pgboss.job
   where name = '${QUEUE}' and state in ('created', 'retry', 'active') and start_after <= now()`
@@ -25,9 +27,41 @@ const FILL = `
     now() + $4::interval + n::int * interval '1 millisecond', case when $3 = 'completed' then now() end
   from (select g::text as n from generate_series($1::int, $2::int - 1) as g) as numbers`
 
+const settingsOf = (concurrency: number) => ({
+  batchSize: concurrency,
+  burstWhenBatchFull: true,
+  pollingIntervalSeconds: POLL_SECONDS,
+  notifyPollingIntervalSeconds: POLL_SECONDS,
+})
+
 class PgBossContender implements Contender {
   readonly bulkSize = 1_000
   readonly claiming = { fill: (levels: Levels) => this.#fill(levels), claim: (max: number) => this.#claim(max) }
+  /** All types in one queue: a queue of its own for each would be fetched from twice a second, and one job at a time. */
+  readonly mixing: Mixing = {
+    lacks: new Set(),
+    enqueue: async ({ urgency, delayMs, payload }) => {
+      const startAfter = delayMs === 0 ? {} : { startAfter: new Date(Date.now() + delayMs) }
+      await this.#opened.send(QUEUE, payload, { priority: PRIORITIES[urgency], retryDelay: 1, ...startAfter })
+    },
+    work: async (request) => {
+      const boss = this.#opened
+      this.#onError = request.onError
+      const settings = { ...settingsOf(request.concurrency), perJobResults: true } as const
+      await boss.work<MixedPayload>(QUEUE, settings, (jobs) =>
+        Promise.all(
+          jobs.map(async ({ id, data }) => {
+            const failed = await request.onJob(data).then(
+              () => false,
+              () => true,
+            )
+            return { id, status: failed ? 'failed' : 'completed' } as const
+          }),
+        ),
+      )
+      return { stop: () => boss.offWork(QUEUE, { wait: true }) }
+    },
+  }
   #url = ''
   #boss: PgBoss | null = null
   #onError: (error: unknown) => void = () => {}
@@ -55,13 +89,7 @@ class PgBossContender implements Contender {
   async work(request: WorkRequest): Promise<Working> {
     const boss = this.#opened
     this.#onError = request.onError
-    const settings = {
-      batchSize: request.concurrency,
-      burstWhenBatchFull: true,
-      pollingIntervalSeconds: POLL_SECONDS,
-      notifyPollingIntervalSeconds: POLL_SECONDS,
-    }
-    await boss.work<Payload>(QUEUE, settings, async (jobs) => {
+    await boss.work<Payload>(QUEUE, settingsOf(request.concurrency), async (jobs) => {
       await Promise.all(jobs.map((job) => request.onJob(job.data)))
     })
     return { stop: () => boss.offWork(QUEUE, { wait: true }) }

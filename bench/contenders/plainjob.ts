@@ -2,8 +2,10 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { better, defineQueue, defineWorker, JobStatus, type Queue } from 'plainjob'
-import type { Claimed, Contender, Levels, Place, Working, WorkRequest } from '../contender.ts'
-import { FILLED_PAYLOAD, type Payload } from '../payload.ts'
+import type { Claimed, Contender, Levels, Mixing, Place, Starting, Working, WorkRequest } from '../contender.ts'
+import { MIXED_TYPE_NAMES } from '../mixture.ts'
+import { FILLED_PAYLOAD, makePayload, type Payload } from '../payload.ts'
+import { installProgram } from './installed.ts'
 
 /** The part of better-sqlite3 used here; the package brings no types of its own. */
 interface Database {
@@ -25,17 +27,52 @@ const FILL = `
   insert into plainjob_jobs (type, data, status, next_run_at, created_at)
   with recursive numbers(n) as (select @first where @first < @end union all select n + 1 from numbers where n + 1 < @end)
   select '${TYPE}', ${FILLED_PAYLOAD}, @status, @due + n, @nowMs from numbers`
+const PROGRAM = `import Database from 'better-sqlite3'
+import { better, defineQueue } from 'plainjob'
+const [file, payload] = process.argv.slice(2)
+const nothing = () => {}
+const logger = { error: nothing, warn: nothing, info: nothing, debug: nothing }
+const queue = defineQueue({ connection: better(new Database(file)), logger })
+queue.add('${TYPE}', JSON.parse(payload))
+queue.close()
+`
 const nothing = (): void => {}
 const silent = { error: nothing, warn: nothing, info: nothing, debug: nothing }
+
+const fileOf = ({ dir }: Place): string => join(dir, 'plainjob.db')
 
 class Plainjob implements Contender {
   readonly bulkSize = 1_000
   readonly claiming = { fill: (levels: Levels) => this.#fill(levels), claim: (max: number) => this.#claim(max) }
+  readonly mixing: Mixing = {
+    lacks: new Set(['priorities', 'retries']),
+    enqueue: async ({ type, delayMs, payload }) => {
+      this.#opened.add(type, payload, { delay: delayMs })
+    },
+    // One worker has one type and one job at a time.
+    work: async (request) => {
+      const run = (job: { readonly data: string }) => request.onJob(JSON.parse(job.data))
+      const workers = MIXED_TYPE_NAMES.map((type) => defineWorker(type, run, { queue: this.#opened, logger: silent }))
+      const ended = Promise.all(workers.map((worker) => worker.start())).catch(request.onError)
+      return {
+        stop: async () => {
+          await Promise.all(workers.map((worker) => worker.stop()))
+          await ended
+        },
+      }
+    },
+  }
+  readonly starting: Starting = {
+    install: async ({ dir }) => void installProgram(dir, ['better-sqlite3', 'plainjob'], PROGRAM),
+    programs: ({ dir }, store) => ({
+      program: (n) => ({ args: [join(dir, 'program.js'), fileOf(store), JSON.stringify(makePayload(n))] }),
+    }),
+  }
   #queue: Queue | null = null
   #file = ''
 
   async setup(place: Place): Promise<void> {
-    this.#file = join(place.dir, 'plainjob.db')
+    this.#file = fileOf(place)
     this.#queue = defineQueue({ connection: better(new Database(this.#file)), logger: silent })
   }
 

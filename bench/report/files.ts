@@ -1,11 +1,11 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { FAMILIES, type Family } from '../families.ts'
-import type { ScenarioResult } from '../result.ts'
-import { SCENARIOS } from '../scenarios/index.ts'
 import { HOOK_RESULTS } from './hook.ts'
 import { type FamilyResults, pictureOf, renderMarkdown, type WorkloadResults } from './markdown.ts'
+import { readIfThere, readPublished } from './published.ts'
+import { withRates } from './readme.ts'
 import { panelsOf, renderSvg } from './svg.ts'
 import { VECTOR_RESULTS } from './vectors.ts'
 import { WEBHOOK_RESULTS } from './webhooks.ts'
@@ -21,21 +21,6 @@ export function resultsDirOf(dir: string, family: Family): string {
   return family.name === 'sqlite' ? dir : join(dir, family.name)
 }
 
-export async function writeResult(dir: string, result: ScenarioResult): Promise<void> {
-  await mkdir(dir, { recursive: true })
-  await writeFile(join(dir, `${result.scenario}.json`), `${JSON.stringify(result, null, 2)}\n`)
-}
-
-/** Null if it was never measured. */
-export async function readIfThere<Result>(dir: string, name: string): Promise<Result | null> {
-  try {
-    return JSON.parse(await readFile(join(dir, name), 'utf8'))
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
-    throw error
-  }
-}
-
 /** What was measured of workloads. */
 export async function readWorkloads(dir: string): Promise<WorkloadResults> {
   return {
@@ -45,31 +30,23 @@ export async function readWorkloads(dir: string): Promise<WorkloadResults> {
   }
 }
 
-/** The stored results in the order of the scenarios; those never run are left out. */
-export async function readResults(dir: string): Promise<readonly ScenarioResult[]> {
-  const results: ScenarioResult[] = []
-  for (const { name } of SCENARIOS) {
-    const result = await readIfThere<ScenarioResult>(dir, `${name}.json`)
-    if (result !== null) results.push(result)
-  }
-  return results
-}
-
 /** The families of which anything was measured. */
 export async function readFamilies(dir: string): Promise<readonly FamilyResults[]> {
   const all: FamilyResults[] = []
   for (const family of FAMILIES) {
-    const results = await readResults(resultsDirOf(dir, family))
+    const results = await readPublished(resultsDirOf(dir, family), family)
     if (results.length > 0) all.push({ family, results })
   }
   return all
 }
 
-/** Writes the page and its pictures from what `resultsDir` holds. */
+/** Writes the page, its pictures and the rates of the README from what `resultsDir` holds. */
 export async function writeDocs(resultsDir: string, docsDir: string): Promise<void> {
   const families = await readFamilies(resultsDir)
   await writeFile(join(docsDir, 'benchmarks.md'), renderMarkdown(families, await readWorkloads(resultsDir)))
   for (const { family, results } of families) {
     await writeFile(join(docsDir, pictureOf(family)), renderSvg(panelsOf(results)))
   }
+  const readme = join(docsDir, '../README.md')
+  await writeFile(readme, withRates(await readFile(readme, 'utf8'), families))
 }

@@ -1,14 +1,17 @@
 /** docs/benchmarks.md, made from the stored results alone: no figure in it is typed by hand. */
 import type { Family } from '../families.ts'
 import type { MachineFacts, ScenarioResult } from '../result.ts'
-import { formatCell, formatNumber, formatTarget } from './figures.ts'
+import { SCENARIOS } from '../scenarios/index.ts'
+import { formatNumber } from './figures.ts'
 import { type HookResult, renderHook } from './hook.ts'
+import type { ScenarioRuns } from './published.ts'
+import { renderScenario, renderTargets } from './tables.ts'
 import { renderVectors, type VectorResult } from './vectors.ts'
 import { renderWebhooks, type WebhookResult } from './webhooks.ts'
 
 export interface FamilyResults {
   readonly family: Family
-  readonly results: readonly ScenarioResult[]
+  readonly results: readonly ScenarioRuns[]
 }
 
 /** The file of a family's picture, beside the page. */
@@ -47,38 +50,24 @@ const INTRODUCTION = `<!-- Made by \`npm run bench\` from bench/results. Do not 
 # Benchmarks
 
 Millrace, its peers and the bare store on the same work, those of one store in one run on one machine. Absolute figures
-differ from machine to machine; what carries over is how the contenders compare. Figures are medians of the rounds, with
-their spread in brackets.`
+differ from machine to machine; what carries over is how the contenders compare. What is published of a scenario are its
+last three whole runs, made at different times: the middle one and, in brackets, each of them; the figure of a run is the
+median of its rounds. A median whose rounds differ by more than a third of it is not published: all rounds of all
+contenders are then made anew, up to twice, and if they still differ it says «unsteady» here, and a target that needs the
+figure is not judged. Percentiles above the 50th and longest times are exempt, because
+one slow moment of the machine decides them: they say less than rates and medians do.`
 
 function renderFamily({ family, results }: FamilyResults): string[] {
+  const latest = results.flatMap(({ runs }) => runs.slice(-1))
   return [
     `## ${family.title}`,
     `![Rates on ${family.title} of Millrace, its peers and the bare store](${pictureOf(family)})`,
     renderTargets(results),
     ...results.map(renderScenario),
-    renderContenders(results),
-    renderHow(family, results),
-    renderMachines(results),
+    renderContenders(latest),
+    renderHow(family, latest),
+    renderRuns(results),
   ]
-}
-
-function renderTargets(results: readonly ScenarioResult[]): string {
-  const lines = results.flatMap((result) => result.targets.map((target) => `- ${formatTarget(target)}`))
-  return ['### What is promised, and what was measured', '', ...lines].join('\n')
-}
-
-function renderScenario(result: ScenarioResult): string {
-  const titles = ['', ...result.metrics.map((metric) => metric.title)]
-  const rows = result.contenders
-    .filter((contender) => contender.excused === null)
-    .map((contender) => [contender.title, ...result.metrics.map((metric) => formatCell(contender, metric))])
-  const excused = result.contenders
-    .filter((contender) => contender.excused !== null)
-    .map((contender) => `Not measured: ${contender.title}, which ${contender.excused}.`)
-  const table = [titles, titles.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`)
-  return [`### ${result.title}`, '', result.explanation, '', ...table, ...excused.flatMap((line) => ['', line])].join(
-    '\n',
-  )
 }
 
 function renderContenders(results: readonly ScenarioResult[]): string {
@@ -99,11 +88,19 @@ function renderHow(family: Family, results: readonly ScenarioResult[]): string {
     ...family.terms.map((term) => `- ${term}`),
     `- Every measurement runs in a fresh process, from compiled code as it is installed; contenders take turns, round after round, so that a slow moment of the
   machine meets all of them.`,
-    "- Every delivery is counted by the job's index. One job missing, repeated or unknown fails the run.",
+    "- Every delivery is counted by the job's index. One job missing, repeated or unknown fails the run, and its scenario is not published.",
+    ...onDemandOf(family),
     `- Run it: \`${all}\` (all of it, ${family.duration}), or a part:
-  \`npm run bench --${choice} --only drain,bulk --contenders ${ours},${peer} --rounds 1 --jobs 5000\`. Only a run of
-  standard size rewrites this page; \`--enforce\` makes a missed target an error.`,
+  \`npm run bench --${choice} --only drain --contenders ${ours},${peer} --rounds 1 --jobs 5000\`. Only a run of
+  standard size is published here; \`--run 1\` begins three new ones, \`--enforce\` makes a missed target an error.`,
   ].join('\n')
+}
+
+function onDemandOf(family: Family): string[] {
+  const names = SCENARIOS.filter((each) => each.onDemand?.includes(family.name)).map(({ name }) => `\`${name}\``)
+  return names.length === 0
+    ? []
+    : [`- Not part of a whole run, because they take long, and run by name: ${names.join(', ')}.`]
 }
 
 /** As it was measured: a result of an earlier day may be of another size than a run of today would have. */
@@ -113,15 +110,15 @@ function ofDrain(results: readonly ScenarioResult[]): string {
   return ` (${formatNumber(sizes.drained)} in the drain)`
 }
 
-/** Scenarios may come from different runs; each machine and day is named once. */
-function renderMachines(results: readonly ScenarioResult[]): string {
-  const runs = new Map<string, string[]>()
-  for (const result of results) {
-    const run = `${result.date}: ${describeMachine(result.machine)}`
-    runs.set(run, [...(runs.get(run) ?? []), result.scenario])
+/** Scenarios may come from different runs; each run is named once. */
+function renderRuns(results: readonly ScenarioRuns[]): string {
+  const named = new Map<string, string[]>()
+  for (const result of results.flatMap(({ runs }) => runs)) {
+    const run = `${result.begun.replace('T', ' ').replace('Z', '')}: ${describeMachine(result.machine)}`
+    named.set(run, [...(named.get(run) ?? []), result.scenario])
   }
-  const lines = [...runs].map(([run, names]) => `- ${run} (${names.join(', ')})`)
-  return ['### The machine', '', ...lines].join('\n')
+  const lines = [...named].toSorted().map(([run, names]) => `- ${run} (${names.join(', ')})`)
+  return ['### The runs', '', ...lines].join('\n')
 }
 
 function describeMachine(machine: MachineFacts): string {

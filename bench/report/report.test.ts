@@ -3,55 +3,26 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import type { FamilyName } from '../contender.ts'
 import { findFamily } from '../families.ts'
-import { exitCodeOf, figuresOf, judge, missedOf, type ScenarioResult } from '../result.ts'
-import type { Measurement } from '../scenario.ts'
+import { exitCodeOf, figuresOf, judge, missedOf } from '../result.ts'
 import { findScenario } from '../scenarios/index.ts'
-import { STANDARD } from '../sizes.ts'
+import { drainResult, plainjob, runsOf, sound } from '../testing/results.ts'
 import { formatNumber } from './figures.ts'
 import { DOCS_DIR, RESULTS_DIR, readFamilies, readWorkloads, resultsDirOf } from './files.ts'
 import { renderHook } from './hook.ts'
 import { pictureOf, renderMarkdown } from './markdown.ts'
+import { withRates } from './readme.ts'
 import { panelsOf, renderSvg } from './svg.ts'
 import { renderTable } from './table.ts'
 import { renderVectors } from './vectors.ts'
 import { renderWebhooks } from './webhooks.ts'
 
-const sound = (rate: number): Measurement => ({ values: { rate }, faults: [] })
-
-function drainResult(
-  rates: Readonly<Record<string, readonly Measurement[]>>,
-  family: FamilyName = 'sqlite',
-): ScenarioResult {
-  const scenario = findScenario('drain')
-  const contenders = Object.entries(rates).map(([name, rounds]) => ({
-    name,
-    title: `The <${name}>`,
-    notes: `Notes on ${name}.`,
-    excused: rounds.length === 0 ? 'was away' : null,
-    figures: figuresOf(scenario.metrics, rounds),
-    rounds,
-  }))
-  return {
-    scenario: scenario.name,
-    title: scenario.title,
-    explanation: scenario.explanation,
-    date: '2026-01-02',
-    machine: { cores: 2, processor: 'P', memoryGiB: 4, platform: 'linux', versions: { node: '24.0.0' }, loadBefore: 0 },
-    sizes: STANDARD,
-    metrics: scenario.metrics,
-    contenders,
-    targets: judge(scenario, contenders, family),
-  }
-}
-
-const plainjob = [sound(8_000), sound(10_000), sound(9_000)]
-
 test('a figure is the median of the sound rounds, with their spread', () => {
   const rounds = [sound(10), sound(40), { values: { rate: 999 }, faults: ['1 of 3 jobs missing, first 1'] }, sound(20)]
   const [rate] = findScenario('drain').metrics
-  assert.deepEqual(figuresOf(rate === undefined ? [] : [rate], rounds), { rate: { value: 20, min: 10, max: 40 } })
+  assert.deepEqual(figuresOf(rate === undefined ? [] : [rate], rounds), {
+    rate: { value: 20, min: 10, max: 40, isSteady: false },
+  })
 })
 
 test('what must never happen is judged by its worst round', () => {
@@ -59,7 +30,7 @@ test('what must never happen is judged by its worst round', () => {
   const values = { one: 1, several: 1, kept: 1, loopDelay: 1, loopLongest: 1 }
   const rounds = [0, 0, 2].map((busy) => ({ values: { ...values, busy }, faults: [] }))
   const figures = figuresOf(scenario.metrics, rounds)
-  const contender = { name: 'millrace-full', title: '', notes: '', excused: null, figures, rounds }
+  const contender = { name: 'millrace-full', title: '', notes: '', excused: null, caveat: null, figures, rounds }
   const verdicts = judge(scenario, [contender], 'sqlite').map(({ measured, verdict }) => [measured, verdict])
   assert.deepEqual(verdicts, [
     [1, 'met'],
@@ -72,8 +43,8 @@ test('a target is met, missed or not measured, and a miss fails the run only whe
   const met = drainResult({ 'millrace-full': [sound(36_000)], plainjob })
   const missed = drainResult({ 'millrace-full': [sound(35_900)], plainjob })
   const alone = drainResult({ 'millrace-full': [sound(36_000)] })
-  const verdicts = [met, missed, alone].map((result) => result.targets.map((target) => target.verdict))
-  assert.deepEqual(verdicts, [['met'], ['missed'], ['not measured']])
+  const verdicts = [met, missed, alone].map((result) => result.targets[0]?.verdict)
+  assert.deepEqual(verdicts, ['met', 'missed', 'not measured'])
   assert.equal(missedOf([met, missed, alone]).length, 1)
   assert.deepEqual([exitCodeOf([met], true), exitCodeOf([missed], false), exitCodeOf([missed], true)], [0, 0, 1])
 })
@@ -95,21 +66,23 @@ test('the table shows every contender, and marks failures and verdicts', () => {
     .map((line) => line.trim().replaceAll('\u202f', ''))
   assert.deepEqual(lines, [
     'Drain',
-    'rate',
-    'millrace-full  35900/s',
-    'plainjob       9000/s (8000–10000)',
-    'other          failed',
+    'drained                 enqueued in bulk',
+    'millrace-full  35900/s                1.00/s',
+    'plainjob       9000/s (8000–10000)  1.00/s',
+    'other          failed                  failed',
     'absent         – was away',
     '✗ drained with synchronous=FULL ≥ 4 × plainjob: 3.99 ×, missed',
+    '✓ bulk enqueue with synchronous=FULL ≥ 1 × plainjob: 1.00 ×, met',
+    '· bulk enqueue with synchronous=NORMAL ≥ 1 × plainjob: not measured',
   ])
 })
 
 test('the picture has bars in proportion and escapes what it shows', () => {
-  const svg = renderSvg(panelsOf([drainResult({ 'millrace-full': [sound(36_000)], plainjob, absent: [] })]))
+  const svg = renderSvg(panelsOf([runsOf(drainResult({ 'millrace-full': [sound(36_000)], plainjob, absent: [] }))]))
   const widths = [...svg.matchAll(/<rect class="(ours|other)"[^>]* width="(\d+)"/g)]
   assert.deepEqual(
     widths.map(([, whose]) => whose),
-    ['ours', 'other'],
+    ['ours', 'other', 'ours', 'other'],
   )
   const [ours = 0, other = 0] = widths.map(([, , width]) => Number(width))
   assert.ok(Math.abs(ours / other - 4) < 0.05, `${ours} to ${other}`)
@@ -120,13 +93,13 @@ test('the picture has bars in proportion and escapes what it shows', () => {
 })
 
 test('the page holds the figures, the verdicts and the machine', () => {
-  const results = [drainResult({ 'millrace-full': [sound(36_000)], plainjob, absent: [] })]
+  const results = [runsOf(drainResult({ 'millrace-full': [sound(36_000)], plainjob, absent: [] }))]
   const page = renderMarkdown([{ family: findFamily('sqlite'), results }])
   const text = page.replaceAll('\u202f', '')
-  assert.match(text, /^\| The <plainjob> \| 9000\/s \(8000–10000\) \|$/m)
-  assert.match(text, /^- drained with synchronous=FULL ≥ 4 × plainjob: 4\.00 ×, met$/m)
+  assert.match(text, /^\| The <plainjob> \| 9000\/s \(8000–10000\) \| 1\.00\/s \|$/m)
+  assert.match(text, /^\| drained with synchronous=FULL ≥ 4 × plainjob \| 4\.00 × \| – \| met \|$/m)
   assert.match(text, /^Not measured: The <absent>, which was away\.$/m)
-  assert.match(text, /2026-01-02: 2 cores, P, 4 GiB, linux; node 24\.0\.0/)
+  assert.match(text, /2026-01-02 03:04:05: 2 cores, P, 4 GiB, linux; node 24\.0\.0/)
   assert.match(text, /!\[[^\]]+\]\(benchmarks\.svg\)/)
 })
 
@@ -143,12 +116,12 @@ test('each family has its own targets, part of the page and picture', () => {
   )
   const ours = drainResult({ 'millrace-full': [sound(36_000)], plainjob })
   const page = renderMarkdown([
-    { family: sqlite, results: [ours] },
-    { family: postgres, results: [theirs] },
+    { family: sqlite, results: [runsOf(ours)] },
+    { family: postgres, results: [runsOf(theirs)] },
   ])
   const [, first = '', second = ''] = page.split(/^## /m)
   assert.match(first, /^SQLite\n.*benchmarks\.svg.*≥ 4 × plainjob/s)
-  assert.match(second, /^Postgres\n.*benchmarks-postgres\.svg.*≥ 0\.7 × the bare store: 0\.750 ×, met/s)
+  assert.match(second, /^Postgres\n.*benchmarks-postgres\.svg.*≥ 0\.7 × the bare store \| 0\.750 × \| – \| met/s)
   assert.match(second, /fsync, synchronous_commit/)
   assert.match(second, /`npm run bench -- --family postgres`/)
   assert.doesNotMatch(first, /Postgres/)
@@ -156,7 +129,7 @@ test('each family has its own targets, part of the page and picture', () => {
   assert.notEqual(resultsDirOf('results', sqlite), resultsDirOf('results', postgres))
 })
 
-test('docs/benchmarks.md and its pictures are what the stored results say', async () => {
+test('docs/benchmarks.md, its pictures and the rates of the README are what the stored results say', async () => {
   const families = await readFamilies(RESULTS_DIR)
   const read = (name: string): Promise<string> => readFile(join(DOCS_DIR, name), 'utf8')
   assert.equal(
@@ -167,6 +140,8 @@ test('docs/benchmarks.md and its pictures are what the stored results say', asyn
   for (const { family, results } of families) {
     assert.equal(await read(pictureOf(family)), renderSvg(panelsOf(results)), 'run `npm run bench -- --docs`')
   }
+  const readme = await read('../README.md')
+  assert.equal(readme, withRates(readme, families), 'run `npm run bench -- --docs`')
 })
 
 test('the figures of the hook are a section of the page, with what was promised', () => {

@@ -1,7 +1,7 @@
 /** A bar chart as SVG, readable on light and dark pages: the colours follow the reader's own setting. */
-import type { ScenarioResult } from '../result.ts'
 import type { Metric } from '../scenario.ts'
-import { formatWithUnit } from './figures.ts'
+import { formatWithUnit, middleOf } from './figures.ts'
+import type { ScenarioRuns } from './published.ts'
 
 export interface Bar {
   readonly label: string
@@ -18,32 +18,26 @@ export interface Panel {
 /** What the picture shows: rates, where longer is better. */
 const SHOWN: readonly { readonly scenario: string; readonly metric: string; readonly title: string }[] = [
   { scenario: 'drain', metric: 'rate', title: 'Jobs drained per second' },
-  { scenario: 'bulk', metric: 'rate', title: 'Jobs enqueued per second, in bulk' },
+  { scenario: 'drain', metric: 'bulk', title: 'Jobs enqueued per second, in bulk' },
   { scenario: 'enqueue', metric: 'rate', title: 'Jobs enqueued per second, one by one' },
   { scenario: 'processes', metric: 'several', title: 'Jobs drained per second by 10 processes on one file' },
 ]
 
-export function panelsOf(results: readonly ScenarioResult[]): Panel[] {
+export function panelsOf(results: readonly ScenarioRuns[]): Panel[] {
   return SHOWN.flatMap(({ scenario, metric, title }) => {
     const result = results.find((each) => each.scenario === scenario)
-    const shown = result?.metrics.find((each) => each.key === metric)
-    return result === undefined || shown === undefined ? [] : [{ title, bars: barsOf(result, shown) }]
+    const shown = result?.runs[0]?.metrics.find((each) => each.key === metric)
+    const bars = result === undefined || shown === undefined ? [] : barsOf(result, shown)
+    return bars.length === 0 ? [] : [{ title, bars }]
   })
 }
 
-function barsOf(result: ScenarioResult, metric: Metric): Bar[] {
-  return result.contenders.flatMap((contender) => {
-    const figure = contender.figures[metric.key]
-    if (figure === undefined) return []
-    const { title: label, name } = contender
-    return [
-      {
-        label,
-        value: figure.value,
-        text: formatWithUnit(figure.value, metric.unit),
-        ours: name.startsWith('millrace'),
-      },
-    ]
+function barsOf({ runs }: ScenarioRuns, metric: Metric): Bar[] {
+  const contenders = runs.at(-1)?.contenders ?? []
+  return contenders.flatMap(({ name, title: label }) => {
+    const value = middleOf(runs.map((run) => run.contenders.find((each) => each.name === name)?.figures[metric.key]))
+    if (value === undefined || Number.isNaN(value)) return []
+    return [{ label, value, text: formatWithUnit(value, metric.unit), ours: name.startsWith('millrace') }]
   })
 }
 

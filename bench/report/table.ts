@@ -18,7 +18,8 @@ export function renderTable(result: ScenarioResult): string {
       .trimEnd(),
   )
   const targets = result.targets.map((target) => `  ${MARKS[target.verdict]} ${formatTarget(target)}`)
-  return [`\n${result.title}`, ...lines.map((line) => `  ${line}`), ...targets].join('\n')
+  const repeated = result.repeats === 0 ? [] : [`  all rounds were made anew ${result.repeats} times`]
+  return [`\n${result.title}`, ...lines.map((line) => `  ${line}`), ...repeated, ...targets].join('\n')
 }
 
-const MARKS = { met: '✓', missed: '✗', 'not measured': '·' } as const
+const MARKS = { met: '✓', missed: '✗', 'not measured': '·', unsteady: '~' } as const

@@ -66,14 +66,14 @@ interface Compared {
 }
 
 /** The small store has a process and a place of its own. */
-async function compare(scene: Scene, claims: Claims): Promise<Compared> {
+export async function compare(scene: Scene, claims: Claims): Promise<Compared> {
   const other = scene.start('small', await placeWithin(scene.place))
   const small = (await other.hear('timed')) as Timed
   await other.ended
   return { small, large: await timeClaims(scene, claims) }
 }
 
-const smallPart =
+export const smallPart =
   (claimsOf: (scene: Scene) => Claims) =>
   async (scene: Scene): Promise<void> => {
     await claimingOf(scene).fill(SMALL)
@@ -88,11 +88,11 @@ function valuesOf({ small, large }: Compared): Record<string, number> {
 const METRICS: Scenario['metrics'] = [
   { key: 'smallP50', title: 'small store, p50', unit: 'ms' },
   { key: 'largeP50', title: 'large store, p50', unit: 'ms' },
-  { key: 'largeP95', title: 'large store, p95', unit: 'ms' },
+  { key: 'largeP95', title: 'large store, p95', unit: 'ms', tail: true },
   { key: 'growth', title: 'growth of p50', unit: '×' },
 ]
 
-const claimsOf = ({ sizes }: Scene): Claims => ({ size: CLAIM_SIZE, warmup: 20, count: sizes.claims })
+export const claimsOf = ({ sizes }: Scene): Claims => ({ size: CLAIM_SIZE, warmup: 20, count: sizes.claims })
 /** Few, so that the store's own jobs outlast all rounds. */
 const batchesOf = ({ sizes }: Scene): Claims => ({ size: BATCH_SIZE, warmup: 3, count: Math.ceil(sizes.claims / 20) })
 
@@ -130,6 +130,7 @@ export const claim: Scenario = {
   ],
   // A BullMQ queue can only be filled job by job.
   families: ['sqlite', 'postgres'],
+  onDemand: ['sqlite', 'postgres'],
   prepared: 'large',
   prepare: (scene) => claimingOf(scene).fill(largeLevels(scene)),
   async measure(scene) {
@@ -155,6 +156,7 @@ export const batch: Scenario = {
     },
   ],
   families: ['postgres'],
+  onDemand: ['postgres'],
   prepared: 'large',
   prepare: (scene) => claimingOf(scene).fill(largeLevels(scene)),
   async measure(scene) {

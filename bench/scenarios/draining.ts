@@ -9,6 +9,15 @@ export async function enqueueAll(scene: Scene, count: number): Promise<void> {
   for (const batch of inBatches(makePayloads(count), contender.bulkSize)) await contender.enqueueBulk(batch)
 }
 
+/** The same, and the jobs enqueued per second after the first batch. */
+export async function enqueueTimed({ contender }: Scene, count: number): Promise<number> {
+  const [first = [], ...others] = inBatches(makePayloads(count), contender.bulkSize)
+  await contender.enqueueBulk(first)
+  const startedMs = performance.now()
+  for (const batch of others) await contender.enqueueBulk(batch)
+  return ((count - first.length) / (performance.now() - startedMs)) * 1_000
+}
+
 /** Errors that a user would have seen, each sentence once with how often it came. */
 export function errorFaults(errors: readonly unknown[]): string[] {
   const times = new Map<string, number>()

@@ -30,6 +30,7 @@ export const horizon: Scenario = {
     },
   ],
   families: ['postgres'],
+  onDemand: ['postgres'],
   roundsMax: 2,
   async measure(scene) {
     const { jobs, horizon: finished } = scene.sizes

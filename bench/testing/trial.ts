@@ -16,12 +16,16 @@ import type { Sizes } from '../sizes.ts'
 
 const TINY: Sizes = {
   jobs: 300,
+  singles: 75,
   drained: 300,
   concurrency: 10,
   pickups: 20,
   claims: 10,
   horizon: 500,
+  starts: 2,
   large: 2_000,
+  millions: 2_000,
+  mixed: 100,
   idleMs: 300,
   processes: 2,
   stallMs: 30_000,
@@ -44,6 +48,7 @@ interface Asked {
   readonly contenders: readonly ContenderEntry[]
   readonly sizes?: Partial<Sizes>
   readonly rounds?: number
+  readonly repeatsMax?: number
   readonly server?: Server
   /** How long a process may take to end; default: far longer than it takes on a busy machine. */
   readonly endMsMax?: number
@@ -62,6 +67,7 @@ export async function run(asked: Asked): Promise<{ results: readonly ScenarioRes
     endMsMax: asked.endMsMax ?? 60_000,
     progress: (line) => order.push(line),
     onResult: () => {},
+    ...(asked.repeatsMax === undefined ? {} : { repeatsMax: asked.repeatsMax }),
     ...(asked.server === undefined ? {} : { server: asked.server }),
   })
   return { results, order }
