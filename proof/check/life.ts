@@ -50,6 +50,13 @@ export function mayBeActed({ acts }: JobStory, ...kinds: readonly JobStory['acts
   return acts.some(({ kind, done }) => done !== 'no' && kinds.includes(kind))
 }
 
+/** The job with this id that the other one comes after. A duplicate of the same batch stands for the job that it duplicates. */
+export function predecessorOf({ jobs }: Evidence, { ask }: JobStory, id: string): JobStory | undefined {
+  const named = jobs.get(id)
+  const duplicate = named?.asks.find(({ status, batch }) => status === 'duplicate' && batch === ask?.batch)
+  return duplicate?.receiptId == null ? named : (jobs.get(duplicate.receiptId) ?? named)
+}
+
 /** A fault may have undone something that was said about the job. */
 export function mayBeUndone({ trouble }: Evidence, { asks, starts, acts }: JobStory): boolean {
   const undo = trouble.undo(asks[0]?.job.type ?? starts[0]?.lease.type ?? '')

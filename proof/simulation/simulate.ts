@@ -1,4 +1,5 @@
 /** One simulation: the same plan on the same engine always gives the same history and the same verdict. */
+import { keeperCode, workerCode, workerIdCode } from '../../src/client/on-use.ts'
 import type { Engine } from '../../src/engine/engine.ts'
 import { OptionError } from '../../src/errors.ts'
 import { check, type Verdict } from '../check/check.ts'
@@ -55,6 +56,8 @@ const DIAGNOSIS_SEEDS = 10
  * const { verdict } = await simulate({ create: memoryStore, plan: 7 })
  */
 export async function simulate({ create, plan: given }: SimulateOptions): Promise<Simulated> {
+  // Loading takes turns of the event loop, and only the first time.
+  await Promise.all([workerCode(), keeperCode(), workerIdCode()])
   const plan = typeof given === 'number' ? generatePlan(given) : given
   if (!Number.isInteger(plan.workers) || plan.workers < 1) {
     throw new OptionError(`'workers' is ${plan.workers}; give a whole number from 1`)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { parseCommand, roundSeed } from './options.ts'
-import { figuresOf, replaced, rulesTable } from './publish.ts'
+import { figuresOf, published, replaced, rulesTable } from './publish.ts'
 import { newTotals } from './report.ts'
 
 const play = (...args: readonly string[]) => {
@@ -30,6 +30,11 @@ test('the totals of several runs of an engine are added up, and the rules are th
     replaced(page, 'rules', rulesTable()),
     page,
     'docs/proof.md has other rules; run npm run proof -- --publish',
+  )
+  assert.equal(
+    replaced(page, 'figures', figuresOf(published())),
+    page,
+    'docs/proof.md has other figures than test/proof/results',
   )
   assert.throws(() => replaced(page, 'nothing', ''), /has no lines/)
 })

@@ -69,6 +69,19 @@ export const log: readonly FalseHistory[] = [
     },
   ),
   falsely(
+    'a job died again after its replay and is not listed, and it is not the record of the replayed letter that was read again',
+    ['I9', /the dead letter a is gone, and no entry of the audit says why/],
+    (script, isFalse) => {
+      const [first, replayed] = [{ runAtMs: 1 }, { runAtMs: 2 }]
+      script.enqueue('a').run('a', 'dead', { lease: first }).wait(10).desk('replay', 'a').wait(10)
+      script.run('a', 'complete', { lease: replayed }).fault({}).wait(10).heal()
+      return script
+        .run('a', 'dead', { lease: isFalse ? replayed : first })
+        .view('a', { attempt: 0 })
+        .facts(LOG, [])
+    },
+  ),
+  falsely(
     'a retry of a record starts early, and no fault kept its delay from being committed',
     ['I11', /a was started \d+ ms before the delay of its retry was over/],
     (script, isFalse) => {
@@ -77,6 +90,14 @@ export const log: readonly FalseHistory[] = [
       script.settle('a', 'retry', { delayMs: 400 }).view('a', { runAtMs: 0 })
       if (!isFalse) script.fault({}).heal()
       return script.wait(10).run('a').facts(LOG)
+    },
+  ),
+  falsely(
+    'a job is claimed before its time in a store that can delay jobs',
+    ['I11', /a was claimed \d+ ms before it was due, by the store's clock/],
+    (script, isFalse) => {
+      script.enqueue('a').run('a', 'complete', { lease: { runAtMs: script.wallMs + 100 } })
+      return isFalse ? script : script.facts(LOG)
     },
   ),
   falsely(
@@ -98,6 +119,15 @@ export const log: readonly FalseHistory[] = [
     (script, isFalse) => {
       script.enqueue('a').run('a', 'retry').wait(60)
       if (!isFalse) script.claim([], { by: 'killed', isAnswered: false }).wait(2_000)
+      return script.run('a', 'complete', { lease: { attempt: 3 } }).facts(LOG)
+    },
+  ),
+  falsely(
+    'a start of a record counts that a claim took in time',
+    ['I2', /a was given as attempt 3 after attempt 1/],
+    (script, isFalse) => {
+      script.enqueue('a').run('a', 'retry').wait(60).fault({})
+      script.claim([], { by: 'second', tookMs: isFalse ? 10 : 2_000 }).heal()
       return script.run('a', 'complete', { lease: { attempt: 3 } }).facts(LOG)
     },
   ),

@@ -76,10 +76,12 @@ export class Script {
     return this.batch([[id, fields]], more)
   }
 
+  /** `more.duplicates`: by the ids of jobs that are not stored, the job that each duplicates. */
   batch(
     jobs: readonly (readonly [string, Partial<AskedJob>])[],
     more: Told & {
       receipt?: { id: string; status: 'duplicate' | 'stale' | 'replaced' }
+      duplicates?: Readonly<Record<string, string>>
       transaction?: string
       stored?: readonly string[]
     } = {},
@@ -87,10 +89,14 @@ export class Script {
     const asked = jobs.map(([id, fields]) => askedJob(id, fields))
     const isStored = more.receipt === undefined || more.receipt.status === 'replaced'
     for (const job of asked) {
-      if (!isStored || more.stored?.includes(job.id) === false) continue
+      if (!isStored || more.stored?.includes(job.id) === false || more.duplicates?.[job.id] !== undefined) continue
       this.store(job)
     }
-    const receipts = asked.map(({ id }) => more.receipt ?? ({ id, status: 'enqueued' } as const))
+    const receipts = asked.map(({ id }) => {
+      const first = more.duplicates?.[id]
+      if (first !== undefined) return { id: first, status: 'duplicate' } as const
+      return more.receipt ?? ({ id, status: 'enqueued' } as const)
+    })
     const { transaction } = more
     return this.call(
       { what: 'enqueue', jobs: asked, ...(transaction !== undefined && { transaction }) },

@@ -41,6 +41,21 @@ export const timing: readonly FalseHistory[] = [
       .run('a', isFalse ? 'complete' : 'dead'),
   ),
   falsely(
+    'a job waits though the one that its predecessor duplicates is done',
+    ['I6', /c is still queued at the end/],
+    (script, isFalse) =>
+      script
+        .enqueue('a', { key: 'k' })
+        .batch(
+          [
+            ['b', { key: 'k' }],
+            ['c', { after: { ids: ['b'], ifDead: 'wait' } }],
+          ],
+          { duplicates: { b: 'a' } },
+        )
+        .run('a', isFalse ? 'complete' : 'dead'),
+  ),
+  falsely(
     'a dead holder keeps its job for too long',
     ['I6', /a was held by killed, whose process had exited, for \d+ ms; within 46000 ms/],
     (script, isFalse) => {

@@ -1,6 +1,6 @@
 import type { Report, Rule } from '../check.ts'
-import type { Claim, JobStory, Start } from '../evidence.ts'
-import { givenMs, isStoredAgain, mayBeUndone } from '../life.ts'
+import type { Claim, Evidence, JobStory, Start } from '../evidence.ts'
+import { givenMs, isHeldUp, isStoredAgain, mayBeUndone } from '../life.ts'
 import { firstIndex } from '../spans.ts'
 
 /** A claim counts as an attempt, a release gives it back, and a crash counts too. */
@@ -8,7 +8,7 @@ export const counting: Rule = {
   name: 'I2',
   promise: 'A claim counts as an attempt and a release does not',
   judge(evidence, report) {
-    const hidden = evidence.claims.filter(({ starts, source }) => starts === null && source === 'ready')
+    const hidden = evidence.claims.filter((claim) => claim.source === 'ready' && isHidden(evidence, claim))
     for (const story of evidence.jobs.values()) {
       if (story.starts.length === 0) continue
       if (mayBeUndone(evidence, story)) report.unjudged('starts of a time that a fault may have undone')
@@ -19,8 +19,19 @@ export const counting: Rule = {
   },
 }
 
-/** Claims without an answer, by when they were made: what they took counts, and the history does not show it. */
+/** Claims without a full answer, by when they were made: what they took counts, and the history does not show it. */
 type Hidden = readonly Claim[]
+
+/**
+ * A log stores a start before it is handed out. A claim that a fault holds up meanwhile cannot know whether it was stored, and
+ * is answered without it.
+ */
+function isHidden({ capabilities, trouble }: Evidence, claim: Claim): boolean {
+  if (claim.starts === null) return true
+  const { atMs, givenMs: answeredMs } = claim
+  if (capabilities.settle !== 'watermark' || answeredMs === null) return false
+  return isHeldUp(claim) && trouble.store.meets(atMs, answeredMs)
+}
 
 /** How long before a start a hidden claim may have been asked that counted for it. */
 const HIDDEN_MS = 120_000

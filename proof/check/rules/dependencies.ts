@@ -1,6 +1,6 @@
 import type { Report, Rule } from '../check.ts'
 import type { Evidence, JobStory, Start } from '../evidence.ts'
-import { givenMs, mayBeUndone } from '../life.ts'
+import { givenMs, mayBeUndone, predecessorOf } from '../life.ts'
 
 /** A job with `after` waits for those that it names. */
 export const dependencies: Rule = {
@@ -12,7 +12,7 @@ export const dependencies: Rule = {
       const after = story.ask?.job.after
       if (after === undefined) continue
       for (const first of after.ids) {
-        const before = predecessor(evidence, story, first)
+        const before = predecessorOf(evidence, story, first)
         if (before === undefined || before.asks.length === 0) {
           report.unjudged('jobs after one that the history does not know')
           continue
@@ -23,13 +23,6 @@ export const dependencies: Rule = {
       }
     }
   },
-}
-
-/** A duplicate of the same batch stands for the job that it duplicates. */
-function predecessor({ jobs }: Evidence, story: JobStory, id: string): JobStory | undefined {
-  const named = jobs.get(id)
-  const duplicate = named?.asks.find(({ status, batch }) => status === 'duplicate' && batch === story.ask?.batch)
-  return duplicate?.receiptId == null ? named : (jobs.get(duplicate.receiptId) ?? named)
 }
 
 interface Pair {

@@ -22,7 +22,8 @@ export const desk: Rule = {
   },
 }
 
-function judgeVisible({ final }: Evidence, story: JobStory, audit: readonly AuditEntry[], report: Report): void {
+function judgeVisible(evidence: Evidence, story: JobStory, audit: readonly AuditEntry[], report: Report): void {
+  const { final } = evidence
   const { id } = story
   const view = final.jobs.get(id)
   const isListed = final.letters.has(id)
@@ -37,7 +38,27 @@ function judgeVisible({ final }: Evidence, story: JobStory, audit: readonly Audi
   const wasDead = moves.length > 0 && moves.every(({ to, done }) => to === 'dead_letter' && done === 'yes')
   if (!wasDead || isListed || story.ask?.job.latest !== undefined) return
   if (audit.some(({ action }) => action === 'purge' || action === 'erase')) return
+  if (isResolvedLetterAgain(evidence, story)) return
   report.violation(id, `the dead letter ${id} is gone, and no entry of the audit says why`)
+}
+
+/**
+ * In a log a record that is read again and dies again is the same letter: one that was replayed or discarded stays so. Its due
+ * time tells it from the record of a replay.
+ */
+function isResolvedLetterAgain({ capabilities }: Evidence, { acts, starts }: JobStory): boolean {
+  const last = starts.at(-1)
+  if (capabilities.settle !== 'watermark' || last === undefined) return false
+  const deaths = starts
+    .filter((start) => start !== last && start.lease.runAtMs === last.lease.runAtMs)
+    .flatMap(({ settles }) => settles.filter(({ outcome, done }) => outcome.kind === 'dead' && done !== 'no'))
+  return acts.some(
+    ({ kind, done, askedMs }) =>
+      (kind === 'replay' || kind === 'discard') &&
+      done === 'yes' &&
+      askedMs < last.claim.atMs &&
+      deaths.some((death) => death.askedMs < askedMs),
+  )
 }
 
 /** Each death allows one replay or discard, and each undo of a discard one more. */

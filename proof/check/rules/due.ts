@@ -21,8 +21,12 @@ export const due: Rule = {
   },
 }
 
-/** By the store's own times. Only whole milliseconds are stored. */
-function judgeClock({ trouble }: Evidence, { id }: JobStory, start: Start, report: Report): void {
+/**
+ * By the store's own times. Only whole milliseconds are stored. Where nothing can be delayed, the due time is when its producer
+ * says that it wrote the job, by any clock.
+ */
+function judgeClock({ capabilities, trouble }: Evidence, { id }: JobStory, start: Start, report: Report): void {
+  if (capabilities.enqueueDelayMaxMs === 0) return
   const atMs = claimedMs(start)
   if (atMs === null || atMs >= Math.floor(start.lease.runAtMs)) return
   if (trouble.wallClock.meets(start.claim.atMs, givenMs(start))) {

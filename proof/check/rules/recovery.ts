@@ -1,7 +1,7 @@
 import { isFinished } from '../../../src/job/states.ts'
 import type { Report, Rule } from '../check.ts'
 import type { Evidence, JobStory, Start } from '../evidence.ts'
-import { givenMs, leaseMs, mayBeUndone } from '../life.ts'
+import { givenMs, leaseMs, mayBeUndone, predecessorOf } from '../life.ts'
 import { pausesOf } from '../pauses.ts'
 
 /** Once all faults are healed everything finishes in time, and what a dead holder had comes back in time. */
@@ -56,14 +56,15 @@ function judgeEnd(evidence: Evidence, story: JobStory, report: Report): void {
 }
 
 /** It is due later, its type is paused, or it waits for a job that is not over or that is dead. */
-function mayWait(evidence: Evidence, { id, ask }: JobStory): boolean {
+function mayWait(evidence: Evidence, story: JobStory): boolean {
+  const { id, ask } = story
   const view = evidence.final.jobs.get(id)
   const wallMs = evidence.history.at(-1)?.wallMs ?? 0
   if (view === undefined || view.runAtMs > wallMs) return true
   if (pausesOf(evidence).mayBePaused(view.type, evidence.endMs, evidence.endMs)) return true
   const { ids = [], ifDead } = ask?.job.after ?? view.after ?? {}
   return ids.some((first) => {
-    const before = evidence.final.jobs.get(first)
+    const before = evidence.final.jobs.get(predecessorOf(evidence, story, first)?.id ?? first)
     if (before === undefined) return false
     return !isFinished(before.state) || (before.state === 'dead_letter' && ifDead === 'wait')
   })

@@ -1,6 +1,7 @@
+import type { JobState } from '../../../src/job/states.ts'
 import type { Report, Rule } from '../check.ts'
 import type { Evidence, JobStory } from '../evidence.ts'
-import { mayBeActed, mayBeUndone } from '../life.ts'
+import { lastMoves, mayBeActed, mayBeUndone, predecessorOf } from '../life.ts'
 import { finishesOf, mayBeSwept, typeOf } from '../removals.ts'
 
 /** Removal options take what they were given for, all of it and nothing else. */
@@ -9,7 +10,11 @@ export const removal: Rule = {
   promise: 'A finished job goes when its own option, its type or retention gives it up, and only then',
   judge(evidence, report) {
     if (!evidence.final.canFind) return report.unjudged('a store that keeps no states of jobs')
-    const needed = new Set([...evidence.jobs.values()].flatMap(({ ask }) => ask?.job.after?.ids ?? []))
+    const needed = new Set(
+      [...evidence.jobs.values()].flatMap((story) =>
+        (story.ask?.job.after?.ids ?? []).map((id) => predecessorOf(evidence, story, id)?.id ?? id),
+      ),
+    )
     const types = Map.groupBy(evidence.jobs.values(), typeOf)
     for (const [type, stories] of types) {
       if (!evidence.trouble.undo(type).isEmpty) {
@@ -39,8 +44,11 @@ function judgeType(evidence: Evidence, { stories, way, needed }: OneWay, report:
     if (typeof keep !== 'number') continue
     const { id } = one.story
     const view = evidence.final.jobs.get(id)
-    if (view === undefined) judgeGone(evidence, { one, finished, keep }, report)
-    else if (keep === 0 && view.state === stateOf(way) && !needed.has(id) && isSurelyRemoved(one.story, way)) {
+    if (view === undefined) {
+      // One that was replayed may have gone by how it ended then.
+      if (lastMoves(one.story).every(({ to }) => to === stateOf(way)))
+        judgeGone(evidence, { one, finished, keep }, report)
+    } else if (keep === 0 && view.state === stateOf(way) && !needed.has(id) && isSurelyRemoved(one.story, way)) {
       report.violation(id, `job ${id} was to be removed as soon as it had finished, and is there`)
     }
   }
@@ -112,6 +120,6 @@ function judgeNumber({ final }: Evidence, stories: readonly JobStory[], way: One
   }
 }
 
-function stateOf(way: OneWay['way']): string {
+function stateOf(way: OneWay['way']): JobState {
   return way === 'complete' ? 'completed' : 'dead_letter'
 }

@@ -3,7 +3,7 @@ import type { Controls, Engine } from '../../../src/engine/engine.ts'
 import type { JobState } from '../../../src/job/states.ts'
 import { replaced } from '../../../src/testing/replaced.ts'
 import type { AtRest } from './claims.ts'
-import { answered, isLive, unchanged, viewsOf, type Watch } from './watch.ts'
+import { answered, isLive, judgeUnchanged, viewsOf, type Watch } from './watch.ts'
 
 export function watchCancel(
   engine: Engine,
@@ -27,7 +27,7 @@ export function watchCancel(
             watch.expect(held.wasTold() !== false, id, () => `the holder of ${id} was not told that it is cancelled`),
           )
         }
-      } else watch.same(id, `${id} after a refused cancel`, unchanged(after), unchanged(before))
+      } else judgeUnchanged(watch, { id, what: 'cancel' }, after, before)
       return isDone
     },
   }
@@ -56,7 +56,7 @@ async function judgeAct(act: Act, make: () => Promise<readonly boolean[]>): Prom
     const [was, is] = [before.get(id), after.get(id)]
     const isAudited = entries.some((entry) => entry.jobId === id && entry.who === by.who && entry.reason === by.reason)
     if (done[index] !== true) {
-      watch.same(id, `${id} after a refused act '${action}'`, unchanged(is), unchanged(was))
+      judgeUnchanged(watch, { id, what: action }, is, was)
       continue
     }
     const isAllowed = was !== undefined && from.includes(was.state)

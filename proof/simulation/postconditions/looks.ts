@@ -8,6 +8,8 @@ import { allJobs, type Watch } from './watch.ts'
 export async function lookAround(engine: Engine, watch: Watch): Promise<void> {
   const { inspector } = engine
   if (inspector === undefined) return
+  // The first call after the clock was set lets waiting claims look again, and they may take something.
+  await engine.counts()
   const jobs = await allJobs(engine)
   await judgeLists(inspector, watch, jobs)
   judgeCounts(watch, jobs, await engine.counts())

@@ -3,7 +3,7 @@ import type { Lease, NotApplied, Settlement } from '../../../src/engine/outcome.
 import { isBeyondKeepLimit } from '../../../src/engine/retention.ts'
 import type { JobView } from '../../../src/job/job.ts'
 import type { Watched } from './claims.ts'
-import { allJobs, answered, unchanged, type Watch } from './watch.ts'
+import { allJobs, answered, judgeUnchanged, type Watch } from './watch.ts'
 
 export function watchSettle({ engine, consumer, watch }: Watched): Consumer['settle'] {
   return async (settlements) => {
@@ -14,7 +14,10 @@ export function watchSettle({ engine, consumer, watch }: Watched): Consumer['set
     const after = byId(await allJobs(engine))
     for (const [index, settlement] of settlements.entries()) {
       const isHeld = held[index] === true
-      judgeSettlement(watch, settlement, { refused, isHeld, before, after })
+      const isSettledToo = settlements.some(
+        ({ lease }, at) => held[at] === true && lease.job.id === settlement.lease.job.id,
+      )
+      judgeSettlement(watch, settlement, { refused, isHeld, isSettledToo, before, after })
       const { job, token } = settlement.lease
       markSettling(watch, settlement.lease, false)
       if (isHeld && watch.leases.get(job.id)?.token === token) watch.leases.delete(job.id)
@@ -36,12 +39,14 @@ const byId = (jobs: readonly JobView[]): Jobs => new Map(jobs.map((view) => [vie
 interface Around {
   readonly refused: readonly NotApplied[]
   readonly isHeld: boolean
+  /** The batch settles the job under the lease that holds it. */
+  readonly isSettledToo: boolean
   readonly before: Jobs
   readonly after: Jobs
 }
 
 function judgeSettlement(watch: Watch, { lease, outcome }: Settlement, around: Around): void {
-  const { refused, isHeld, before, after } = around
+  const { refused, isHeld, isSettledToo, before, after } = around
   const { id } = lease.job
   const isRefused = refused.some((each) => each.lease.token === lease.token && each.lease.job.id === id)
   watch.expect(
@@ -52,8 +57,8 @@ function judgeSettlement(watch: Watch, { lease, outcome }: Settlement, around: A
   const view = after.get(id)
   if (isRefused || !isHeld) {
     // What waits in the engine may have claimed or been given another of its starts meanwhile.
-    if (view?.state === before.get(id)?.state)
-      watch.same(id, `${id} after a refused settle`, unchanged(view), unchanged(before.get(id)))
+    if (!isSettledToo && view?.state === before.get(id)?.state)
+      judgeUnchanged(watch, { id, what: 'settle' }, view, before.get(id))
     return
   }
   // A job that may go, went; a version for which a newer one waits is superseded.

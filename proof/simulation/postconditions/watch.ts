@@ -108,9 +108,18 @@ export async function allJobs({ inspector }: Engine): Promise<readonly JobView[]
 
 export const isLive = ({ state }: JobView): boolean => state === 'queued' || state === 'in_progress'
 
-/** What of a job an act that was refused leaves as it was. */
-export function unchanged(view: JobView | undefined): unknown {
-  if (view === undefined) return null
-  const { state, attempt, payload, runAtMs, result, replays, priority, error } = view
-  return { state, attempt, payload, runAtMs, result, replays, priority, error }
+/** A call that was refused leaves a job as it was. Due times may move in the call that notices that the clock was set. */
+export function judgeUnchanged(
+  watch: Watch,
+  { id, what }: { readonly id: string; readonly what: string },
+  found: JobView | undefined,
+  before: JobView | undefined,
+): void {
+  const wasSet = watch.clock.monotonicMs() - watch.setMs < 1
+  const fieldsOf = (view: JobView | undefined): unknown => {
+    if (view === undefined) return null
+    const { state, attempt, payload, runAtMs, result, replays, priority, error } = view
+    return { state, attempt, payload, runAtMs: wasSet ? null : runAtMs, result, replays, priority, error }
+  }
+  watch.same(id, `${id} after a refused ${what}`, fieldsOf(found), fieldsOf(before))
 }
