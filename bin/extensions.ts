@@ -1,13 +1,15 @@
 import { ENGINE_DEFAULT } from '../src/cli/cli.ts'
 import type { CliExtensions } from '../src/cli/extensions.ts'
-import { conversations, hook } from '../workloads/conversations/cli/commands.ts'
-import { CONVERSATIONS_ENGINE } from '../workloads/conversations/store/location.ts'
-import { memories } from '../workloads/memories/cli/commands.ts'
-import { webhooks } from '../workloads/webhooks/cli/commands.ts'
+import { CONVERSATIONS_ENGINE } from '../workloads/conversations/store/engine-default.ts'
 
 /** The workloads that the command line can run. Each is loaded by the command that needs it. */
 export const extensions: CliExtensions = {
-  commands: { conversations, hook, memories, webhooks },
+  commands: {
+    conversations: async () => (await import('../workloads/conversations/cli/commands.ts')).conversations,
+    hook: async () => (await import('../workloads/conversations/cli/commands.ts')).hook,
+    memories: async () => (await import('../workloads/memories/cli/commands.ts')).memories,
+    webhooks: async () => (await import('../workloads/webhooks/cli/commands.ts')).webhooks,
+  },
   presets: {
     conversations: {
       summary: 'learns from what you type to a coding assistant (docs/conversations.md)',

@@ -1,4 +1,9 @@
-import { main } from '../src/cli/program.ts'
-import { extensions } from './extensions.ts'
-
-await main(extensions)
+const args = process.argv.slice(2)
+if (args.length === 1 && args[0] === '--version') {
+  // Scripts ask for it, so it waits for nothing else.
+  const { packageVersion } = await import('../src/http/package-info.ts')
+  console.log(packageVersion())
+} else {
+  const { runHere } = await import('./run.ts')
+  await runHere(args)
+}

@@ -21,8 +21,8 @@ const NOWHERE: Terminal = {
   lostReader: false,
 }
 
-export function documentCommands(): string {
-  const program = buildProgram({ terminal: NOWHERE, clock: systemClock, extensions })
+export async function documentCommands(): Promise<string> {
+  const program = await buildProgram({ terminal: NOWHERE, clock: systemClock, extensions })
   const root = treeOf(program)
   const { remarks } = teachingOf(program)
   return `${[
@@ -92,7 +92,7 @@ const PAGE = 'docs/cli.md'
 async function main(): Promise<void> {
   const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } })
   const url = new URL(`../${PAGE}`, import.meta.url)
-  const text = documentCommands()
+  const text = await documentCommands()
   const before = await readFile(url, 'utf8').catch(() => null)
   if (before === text) {
     console.log(`${PAGE} is up to date`)

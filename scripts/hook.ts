@@ -13,7 +13,6 @@ export const HOOK_FILE: string = path.join(ROOT, 'dist/millrace-hook.cjs')
 
 /** What the built hook has instead of a module that takes milliseconds to load. */
 const INSTEAD: readonly (readonly [RegExp, string])[] = [
-  [/^ulid$/, 'ulid.ts'],
   [/\/time\/clock\.ts$/, 'clock.ts'],
   [/\/time\/iso\.ts$/, 'iso.ts'],
 ]

@@ -2,13 +2,14 @@
  * Builds what npm publishes into dist/package: `npm run package` (`--pack` also writes the tarball to dist/).
  *
  * The package is staged rather than packed from the root, so that package.json can point at the sources while we work on
- * them and at the built files once they are installed. Code is bundled per export with shared chunks, which loads faster
- * than hundreds of small modules; declarations stay one file per module.
+ * them and at the built files once they are installed. Code is bundled in layers, which load faster than hundreds of small
+ * modules; declarations stay one file per module.
  */
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { directBuiltins } from './builtins.ts'
 import { buildDashboard } from './dashboard.ts'
 import { buildHook } from './hook.ts'
 
@@ -20,6 +21,7 @@ interface Manifest {
   readonly version: string
   readonly bin: Readonly<Record<string, string>>
   readonly exports: Readonly<Record<string, string>>
+  readonly dependencies: Readonly<Record<string, string>>
   readonly [field: string]: unknown
 }
 
@@ -34,6 +36,12 @@ const STARTED_BY_FILE = {
 
 /** Built apart, into one CommonJS file. */
 const HOOK = 'millrace-hook'
+
+/**
+ * The parser of command lines is bundled: it imports modules of Node whole, of which a command needs none, and that takes
+ * as long as half of Node's own start. Its license is packed beside it.
+ */
+const BUNDLED = 'commander'
 
 /** `.` is `index`, `./workloads/escrow` is `workloads/escrow`; an export with files of its own beside it is a folder. */
 function outputName(subpath: string): string {
@@ -50,12 +58,38 @@ function entries(): Record<string, string> {
   return Object.fromEntries(all.map(([name = '', source = '']) => [name, path.join(ROOT, source)]))
 }
 
+/**
+ * Each is one file with the modules that it names and everything that they import, except what is in a layer above it.
+ * The rest is bundled per export with shared chunks, of which a process would otherwise load dozens: finding and opening
+ * one takes as long as compiling it.
+ */
+const LAYERS: readonly (readonly [name: string, modules: RegExp])[] = [
+  ['package', /^src\/http\/package-info\.ts$/],
+  // What the engines and everything above the port share belongs here too, so that none of them loads another for it.
+  [
+    'mill',
+    /^src\/(?:client\/(?:mill|on-use)|worker\/(?:context|early-signals)|job\/[^/]+|engine\/(?:counts|dead-letters|outcome|retention))\.ts$/,
+  ],
+  ['sqlite', /^src\/engines\/sqlite\/module\.ts$/],
+  ['root', /^src\/index\.ts$/],
+  ['worker', /^src\/worker\/worker\.ts$/],
+  ['cli', /^(?:src\/cli\/(?:program|arguments|format|modules)|bin\/extensions)\.ts$/],
+]
+
+const layers = LAYERS.map(([name, modules], index) => ({
+  name,
+  test: (id: string): boolean => modules.test(path.relative(ROOT, id).replaceAll(path.sep, '/')),
+  priority: LAYERS.length - index,
+}))
+
 async function bundle(): Promise<void> {
   const { rolldown } = await import('rolldown')
   const build = await rolldown({
     input: entries(),
-    external: (id) => !id.startsWith('.') && !path.isAbsolute(id),
+    external: (id) => !id.startsWith('.') && !path.isAbsolute(id) && id !== BUNDLED,
     platform: 'node',
+    preserveEntrySignatures: 'allow-extension',
+    plugins: [directBuiltins],
     logLevel: 'warn',
   })
   await build.write({
@@ -64,6 +98,7 @@ async function bundle(): Promise<void> {
     entryFileNames: '[name].js',
     // Beside the entries, so that a file started by its name is found from a shared chunk too.
     chunkFileNames: 'chunk-[name]-[hash].js',
+    codeSplitting: { groups: layers },
   })
   await build.close()
 }
@@ -135,7 +170,8 @@ export function publishedManifest() {
   const bin = Object.fromEntries(
     Object.keys(manifest.bin).map((name) => [name, `./dist/bin/${name}.${name === HOOK ? 'cjs' : 'js'}`]),
   )
-  return { ...published, bin, exports: Object.fromEntries(built) }
+  const dependencies = Object.fromEntries(Object.entries(manifest.dependencies).filter(([name]) => name !== BUNDLED))
+  return { ...published, dependencies, bin, exports: Object.fromEntries(built) }
 }
 
 export async function stagePackage(): Promise<string> {
@@ -144,6 +180,7 @@ export async function stagePackage(): Promise<string> {
   await bundle()
   await buildHook(path.join(STAGE, `dist/bin/${HOOK}.cjs`))
   declare()
+  cpSync(path.join(ROOT, 'node_modules', BUNDLED, 'LICENSE'), path.join(STAGE, `dist/bin/${BUNDLED}.LICENSE`))
   cpSync(await buildDashboard(), path.join(STAGE, 'dist/dashboard'), { recursive: true })
   for (const file of linkedFiles()) cpSync(path.join(ROOT, file), path.join(STAGE, file), { recursive: true })
   writeFileSync(path.join(STAGE, 'package.json'), `${JSON.stringify(publishedManifest(), null, 2)}\n`)

@@ -1,7 +1,7 @@
 /** Parsers for the text of arguments and options. */
 import { InvalidArgumentError, Option } from 'commander'
 import { OptionError, PayloadError } from '../errors.ts'
-import { isPort, PORT_MAX } from '../http/server.ts'
+import { isPort, PORT_MAX } from '../http/address.ts'
 import type { Tenant } from '../job/job.ts'
 import { isMetricsPrefix } from '../observe/metrics/names.ts'
 import { parseDurationMs } from '../time/duration.ts'

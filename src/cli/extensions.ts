@@ -26,7 +26,7 @@ export type { JobTableCommands, OpenReaper, ReapedRow, WatchedTables } from './j
 
 export interface CliExtensions {
   /** By name: `millrace <name>`. */
-  readonly commands: Readonly<Record<string, ExtensionCommand>>
+  readonly commands: Readonly<Record<string, () => Promise<ExtensionCommand>>>
   /** By the name that `--preset` takes. */
   readonly presets: Readonly<Record<string, ListedPreset>>
   /** What serving adds to the endpoints, the scrape and the alerts. */

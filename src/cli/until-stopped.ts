@@ -10,6 +10,7 @@ import { toIso } from '../time/iso.ts'
 import { type Cli, type SharedOptions, throwIfNotStored } from './cli.ts'
 import { StopRequest } from './stop-signals.ts'
 import { printable, type Style, type Terminal } from './terminal.ts'
+import { boundYoungHeap } from './young-heap.ts'
 
 interface Started<Loaded> {
   readonly stop: StopRequest
@@ -28,6 +29,7 @@ export async function runUntilStopped<Loaded>(
   flags: SharedOptions & { readonly logLevel: LogLevel },
   run: (started: Started<Loaded>) => Promise<void>,
 ): Promise<void> {
+  boundYoungHeap()
   const stop = new StopRequest(cli.clock)
   cli.terminal.outliveReader()
   const log = openLog(cli.terminal, cli.clock, { json: flags.json, level: flags.logLevel })

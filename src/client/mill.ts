@@ -11,19 +11,20 @@ import { type Redactor, redact } from '../job/error-record.ts'
 import type { JobEvent, JobView, NewJob, Tracing } from '../job/job.ts'
 import { refuseUnknown } from '../job/known-options.ts'
 import { type EnqueueOptions, PAYLOAD_BYTES_MAX_DEFAULT } from '../job/options.ts'
-import { type Keeper, type KeeperOptions, startKeeper } from '../keeper/keeper.ts'
+import type { Keeper, KeeperOptions } from '../keeper/keeper.ts'
 import type { Prepare } from '../keeper/parts.ts'
 import { Timetable } from '../keeper/timetable.ts'
 import { attachAlerts } from '../observe/alerts/dead-letter-alerts.ts'
 import { attachLog, silentLog } from '../observe/log.ts'
 import { type WorkerView, workersAt } from '../observe/workers.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
+import { heedingSignals } from '../worker/early-signals.ts'
 import type { WorkerOptions } from '../worker/options.ts'
-import { startWorker, type Worker } from '../worker/worker.ts'
-import { newWorkerId } from '../worker/worker-id.ts'
+import type { Worker } from '../worker/worker.ts'
 import { checkActor, type Note, pauseType, resumeType, writeNote } from './audit.ts'
 import { admitFlow, type Flow, prepareFlow, type ResultOf, receiptsByName } from './flow.ts'
 import { Lifetime } from './lifetime.ts'
+import { keeperCode, workerCode, workerIdCode } from './on-use.ts'
 import {
   checkDefinitions,
   checkFilter,
@@ -239,7 +240,11 @@ export class Mill {
     this.#lifetime.assertOpen()
     for (const type of criticalTypes(jobs)) this.#critical.add(type)
     const parts = { ...this.#parts(), tracing: this.tracing, log: this.#log, resultBytesMax: this.#bytesMax }
-    return this.#lifetime.remember(await startWorker(parts, jobs, options))
+    const worker = await heedingSignals(options, async (stop) => {
+      const { startWorker } = await workerCode()
+      return startWorker(parts, jobs, options, stop)
+    })
+    return this.#lifetime.remember(worker)
   }
 
   /**
@@ -251,6 +256,7 @@ export class Mill {
     const jobs = options.jobs ?? []
     for (const type of criticalTypes(jobs)) this.#critical.add(type)
     const definitions = new Map([...this.#known, ...jobs.map((job) => [job.type, job] as const)])
+    const [{ startKeeper }, { newWorkerId }] = await Promise.all([keeperCode(), workerIdCode()])
     const keeper = await startKeeper({ ...this.#parts(), definitions }, options.id ?? newWorkerId(), options)
     return this.#lifetime.remember(keeper)
   }

@@ -16,7 +16,7 @@ import {
   type EnqueueOptions,
   storedOptions,
 } from '../job/options.ts'
-import { encodePayload } from '../job/payload.ts'
+import { encodePayload, encodeUnvalidated } from '../job/payload.ts'
 import { checkAfter } from '../job/predecessors.ts'
 
 export interface Preparation {
@@ -37,10 +37,13 @@ export async function prepareJobs(
   const shared = { ...resolve(definition, options, nowMs), type: queue.type }
   const backoff = options.backoff ?? definition.backoff
   admitDefinition(engine, { ...definition, backoff, attempts: shared.attempts })
+  const hasSchema = definition.schema !== null
   const jobs: NewJob[] = []
   for (const [index, payload] of payloads.entries()) {
     try {
-      const text = await encodePayload(definition, payload, payloadBytesMax)
+      const text = hasSchema
+        ? await encodePayload(definition, payload, payloadBytesMax)
+        : encodeUnvalidated(definition, payload, payloadBytesMax)
       const job = { ...shared, id: newJobId(nowMs), payload: text }
       admitJob(engine, job, nowMs)
       jobs.push(job)

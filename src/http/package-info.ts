@@ -20,13 +20,18 @@ function find(folder: string): Found | null {
   return parent === folder ? null : find(parent)
 }
 
-const found = find(fileURLToPath(new URL('.', moduleFile(import.meta.url))))
+let found: Found | null | undefined
+
+function here(): Found | null {
+  if (found === undefined) found = find(fileURLToPath(new URL('.', moduleFile(import.meta.url))))
+  return found
+}
 
 export function packageVersion(): string {
-  return found?.version ?? 'unknown'
+  return here()?.version ?? 'unknown'
 }
 
 /** The folder of the package; null in a bundle. */
 export function packageRoot(): string | null {
-  return found?.root ?? null
+  return here()?.root ?? null
 }

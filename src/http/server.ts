@@ -1,14 +1,6 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { OptionError } from '../errors.ts'
-
-export const PORT_DEFAULT = 7420
-export const HOST_DEFAULT = '127.0.0.1'
-
-export const PORT_MAX = 65_535
-
-export function isPort(port: number): boolean {
-  return Number.isInteger(port) && port >= 0 && port <= PORT_MAX
-}
+import { isPort, PORT_MAX } from './address.ts'
 
 export interface Listening {
   /** Such as `http://127.0.0.1:7420`. */

@@ -1,6 +1,6 @@
-import { monotonicFactory } from 'ulid'
 import type { Backoff } from './backoff.ts'
 import type { JobState } from './states.ts'
+import { monotonicFactory } from './ulid.ts'
 
 /** The tenant of a job. It is stored with the job and is never a metric label. */
 export interface Tenant {

@@ -9,7 +9,8 @@ import { openPipeline } from './pipeline.ts'
 import { conversationRules } from './queue/alert-rules.ts'
 import { collectMetrics } from './queue/metrics.ts'
 import { queueInstrument, queueRoutes } from './queue/serving.ts'
-import { CONVERSATIONS_ENGINE, conversationsFile } from './store/location.ts'
+import { CONVERSATIONS_ENGINE } from './store/engine-default.ts'
+import { conversationsFile } from './store/location.ts'
 import { openSigner } from './upload/signing.ts'
 
 export const preset: Preset = {

@@ -6,26 +6,17 @@ import { type Cli, examples, type SharedOptions, userName } from '../cli.ts'
 import type { CommandCall, ExtensionCommand, ExtensionOption } from '../extensions.ts'
 import { printable, printTable } from '../terminal.ts'
 
-export function addExtensions(program: Command, cli: Cli): void {
-  addAll(program, cli, cli.extensions)
-}
-
-function addAll(parent: Command, cli: Cli, { commands = {} }: Pick<ExtensionCommand, 'commands'>): void {
-  for (const [name, extension] of Object.entries(commands)) {
-    // Called alone, a group lists, as 'dead' and 'schedules' do.
-    const isDefault = name === 'list' && parent.parent !== null
-    add(parent.command(name, { isDefault }), cli, extension)
-  }
-}
-
-function add(command: Command, cli: Cli, extension: ExtensionCommand): void {
-  const { remarks, load } = extension
+export function addExtension(parent: Command, cli: Cli, name: string, extension: ExtensionCommand): void {
+  // Called alone, a group lists, as 'dead' and 'schedules' do.
+  const isDefault = name === 'list' && parent.parent !== null
+  const command = parent.command(name, { isDefault })
+  const { commands = {}, remarks, load } = extension
   command.summary(extension.summary).description(extension.description)
   for (const { form, meaning } of extension.arguments ?? []) command.addArgument(new Argument(form, meaning))
   for (const option of extension.options ?? []) command.addOption(toOption(option))
   const text = examples(extension.examples)
   command.addHelpText('after', remarks === undefined ? text : `${text}\n\n${remarks}`)
-  addAll(command, cli, extension)
+  for (const [below, one] of Object.entries(commands)) addExtension(command, cli, below, one)
   if (load === undefined) return
   command.action(async () => {
     const { run } = await load()

@@ -1,6 +1,6 @@
 /** `millrace conversations …` and `millrace hook …`, as data: what runs them is loaded by the command that is called. */
 import type { ExtensionCommand } from '../../../src/cli/extensions.ts'
-import { CONVERSATIONS_ENGINE } from '../store/location.ts'
+import { CONVERSATIONS_ENGINE } from '../store/engine-default.ts'
 
 const WHERE = `Without --engine or MILLRACE_ENGINE it is ${CONVERSATIONS_ENGINE}.`
 

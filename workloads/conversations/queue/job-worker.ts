@@ -7,7 +7,7 @@ import { type OptionNames, refuseUnknown } from '../../../src/job/known-options.
 import type { Clock } from '../../../src/time/clock.ts'
 import type { WorkerOptions } from '../../../src/worker/options.ts'
 import type { Worker } from '../../../src/worker/worker.ts'
-import { CONVERSATIONS_ENGINE } from '../store/location.ts'
+import { CONVERSATIONS_ENGINE } from '../store/engine-default.ts'
 import { BACKOFF } from './backoff.ts'
 
 /** As a method, so that a handler may declare the payload that it expects. It is the stored one, and not checked. */

@@ -1,5 +1,6 @@
+import { COUNT_DEAD, COUNT_HELD_BACK, COUNT_READY } from '../../../src/engines/sqlite/counts.ts'
 import type { SqliteDatabase } from '../../../src/engines/sqlite/database.ts'
-import { COUNT_DEAD, COUNT_HELD_BACK, COUNT_READY, OLDEST_DUE } from '../../../src/engines/sqlite/inspector.ts'
+import { OLDEST_DUE } from '../../../src/engines/sqlite/inspector.ts'
 import { OptionError } from '../../../src/errors.ts'
 import { refuseUnknown } from '../../../src/job/known-options.ts'
 import { endedStats, type Stats, totalOf } from '../../../src/observe/stats/stats.ts'

@@ -1,9 +1,7 @@
 /** Where the pipeline's file is. The hook is built from this file too. */
 import { parseUrl, type SqliteUrl } from '../../../src/engines/sqlite/url.ts'
 import { OptionError } from '../../../src/errors.ts'
-
-/** When neither `--engine` nor `MILLRACE_ENGINE` names one. */
-export const CONVERSATIONS_ENGINE = 'sqlite:~/.millrace/conversations.db'
+import { CONVERSATIONS_ENGINE } from './engine-default.ts'
 
 /** Throws an OptionError for another engine than SQLite: messages and jobs are written in one transaction of one file. */
 export function conversationsFile(engine: string | null): SqliteUrl {

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { decodeTime, isValid } from 'ulid'
 import { monotonicFactory } from './ulid.ts'
 
-test('the ids of the built hook are ULIDs of their time, increase within a millisecond, and when the clock is set back', () => {
+test('ids are ULIDs of their time, increase within a millisecond, and when the clock is set back', () => {
   const next = monotonicFactory()
   const ids = [1_000, 1_000, 1_000, 1_763_350_000_000, 1_763_349_999_000].map(next)
   assert.ok(ids.every((id) => isValid(id)))
