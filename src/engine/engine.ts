@@ -139,7 +139,7 @@ export interface ClaimRequest {
 
 export interface Consumer {
   /**
-   * Postgres only: its server works while a claim is under way, so the worker asks for the next jobs before it runs the
+   * Postgres and Redis: their server works while a claim is under way, so the worker asks for the next jobs before it runs the
    * last ones. Elsewhere it asks afterwards, so that the settles of short jobs and the next claim share a transaction.
    */
   readonly isRemote?: boolean

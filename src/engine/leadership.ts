@@ -20,6 +20,8 @@ const TRIES = 10
  */
 export class Leadership {
   readonly #records: Records
+  /** The last term that was saved here, by election. While nobody else has saved one, it is renewed without a read. */
+  readonly #saved = new Map<string, SavedTerm>()
 
   constructor(records: Records) {
     this.#records = records
@@ -27,6 +29,11 @@ export class Leadership {
 
   /** Takes the lead if it is free or has run out, or renews it for `holder`. Returns the term that is valid now. */
   async campaign(election: string, holder: string, leaseMs: number): Promise<Term> {
+    const saved = this.#saved.get(election)
+    if (saved?.holder === holder) {
+      const { number, revision } = saved
+      if (await this.#save(election, revision, { holder, number, leaseMs })) return { holder, number, leftMs: leaseMs }
+    }
     for (let tries = 0; tries < TRIES; tries += 1) {
       const record = await this.#find(election)
       const before = record === null ? null : readTerm(record)
@@ -34,7 +41,8 @@ export class Leadership {
       if (before?.isValid && before.holder !== holder) return toTerm(before)
       const last = before ?? { holder: null, number: 0 }
       const number = last.holder === holder ? last.number : last.number + 1
-      if (await this.#save(election, record, { holder, number, leaseMs })) return { holder, number, leftMs: leaseMs }
+      if (await this.#save(election, revisionOf(record), { holder, number, leaseMs }))
+        return { holder, number, leftMs: leaseMs }
     }
     throw new EngineError('ERR_STORAGE_BUSY', `the leader of '${election}' changes too fast; try again`)
   }
@@ -45,7 +53,7 @@ export class Leadership {
       const record = await this.#find(election)
       const term = record === null ? null : readTerm(record)
       if (term?.holder !== holder) return
-      if (await this.#save(election, record, { holder: null, number: term.number, leaseMs: 0 })) return
+      if (await this.#save(election, revisionOf(record), { holder: null, number: term.number, leaseMs: 0 })) return
     }
   }
 
@@ -60,14 +68,31 @@ export class Leadership {
     return (await this.#records.list('leader')).find(({ name }) => name === election) ?? null
   }
 
-  async #save(
-    name: string,
-    before: StoredRecord | null,
-    body: { readonly holder: string | null; readonly number: number; readonly leaseMs: number },
-  ): Promise<boolean> {
-    const record = { name, revision: randomUUID(), body: JSON.stringify(body) }
-    return (await this.#records.save('leader', record, before?.revision ?? null, { ttlMs: body.leaseMs })) !== null
+  async #save(name: string, expected: string | null, body: NewTerm): Promise<boolean> {
+    const revision = randomUUID()
+    // An answer that is lost leaves open which revision is stored, so the next campaign reads.
+    this.#saved.delete(name)
+    const record = { name, revision, body: JSON.stringify(body) }
+    const isSaved = (await this.#records.save('leader', record, expected, { ttlMs: body.leaseMs })) !== null
+    if (isSaved) this.#saved.set(name, { holder: body.holder, number: body.number, revision })
+    return isSaved
   }
+}
+
+interface NewTerm {
+  readonly holder: string | null
+  readonly number: number
+  readonly leaseMs: number
+}
+
+interface SavedTerm {
+  readonly holder: string | null
+  readonly number: number
+  readonly revision: string
+}
+
+function revisionOf(record: StoredRecord | null): string | null {
+  return record?.revision ?? null
 }
 
 interface StoredTerm {

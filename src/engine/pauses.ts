@@ -17,7 +17,7 @@ export interface PauseStore {
   resume(type: string): Promise<boolean>
   /** By type. */
   list(): Promise<readonly Pause[]>
-  /** Present where every change is heard at once. Returns the unsubscriber. */
+  /** Present where every change is heard within a second. Returns the unsubscriber. */
   readonly onChange?: (listener: () => void) => () => void
 }
 

@@ -48,7 +48,7 @@ export interface Records {
   put(kind: RecordKind, records: readonly Omit<NewRecord, 'revision'>[], ttlMs: number): Promise<void>
   /** How many of them were there. */
   remove(kind: RecordKind, names: readonly string[]): Promise<number>
-  /** Present where every change is heard at once, so that polling is unnecessary. Returns the unsubscriber. */
+  /** Present where every change of a pause is heard within a second, so that polling is unnecessary. Returns the unsubscriber. */
   onChange?(listener: () => void): () => void
 }
 

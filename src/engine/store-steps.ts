@@ -63,6 +63,22 @@ export class StoreSteps {
     await this.#looking
   }
 
+  /**
+   * The store's time came with the answer to another question, which was asked at `askedAtMs` of the monotonic clock.
+   * False if the store's clock was set: that is followed now, and what else the answer says may be wrong.
+   */
+  async heard({ nowMs, followedMs }: StoreTime, askedAtMs: number): Promise<boolean> {
+    const last = this.#last
+    if (last === null || this.#isInjected || this.#looking !== null) return true
+    const look = this.#lookOf({ nowMs, followedMs }, askedAtMs)
+    if (look.followedMs === last.followedMs && missing(last, look) === 0) {
+      this.#last = look
+      return true
+    }
+    await this.follow()
+    return false
+  }
+
   /** An injected clock stands for the store's, so a step of it is seen without asking; of a real store this is false. */
   get isStepped(): boolean {
     if (this.#last === null || !this.#isInjected) return false
@@ -112,8 +128,11 @@ export class StoreSteps {
   }
 
   async #look(): Promise<Look> {
-    const beforeMs = this.#clock.monotonicMs()
-    const { nowMs, followedMs } = await this.#store.read()
+    const askedAtMs = this.#clock.monotonicMs()
+    return this.#lookOf(await this.#store.read(), askedAtMs)
+  }
+
+  #lookOf({ nowMs, followedMs }: StoreTime, beforeMs: number): Look {
     const monotonicMs = this.#clock.monotonicMs()
     const doubtMs = (monotonicMs - beforeMs) / 2
     return { monotonicMs, offsetMs: nowMs - beforeMs - doubtMs, doubtMs, followedMs }

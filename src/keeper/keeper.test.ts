@@ -105,10 +105,14 @@ test('one whose lease ran out while the store kept it waiting goes on when it st
   const keeper = await first.keep()
   await clock.advance('1s')
   const port = first.engine.records ?? assert.fail()
-  const { list } = port
+  const { list, save } = port
   const { promise: answered, resolve: answer } = Promise.withResolvers<void>()
+  t.after(() => answer())
+  const late = <Answer>(kind: RecordKind, call: () => Promise<Answer>): Promise<Answer> =>
+    kind === 'leader' ? answered.then(call) : call()
   Object.assign(port, {
-    list: (kind: RecordKind) => (kind === 'leader' ? answered.then(() => list(kind)) : list(kind)),
+    list: (kind: RecordKind) => late(kind, () => list(kind)),
+    save: (...given: Parameters<typeof save>) => late(given[0], () => save(...given)),
   })
   await clock.advance('35s')
   assert.deepEqual([keeper.leads, ticks(fired)], [false, []])

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import { encodeTime } from 'ulid'
 import { schedulesOf } from '../engine/capability-checks.ts'
 import type { ScheduleRecord } from '../engine/schedules.ts'
 import { defineJob } from '../job/definition.ts'
 import type { NewJob } from '../job/job.ts'
 import type { SchedulePlan } from '../job/schedule.ts'
+import { encodeTime } from '../job/ulid.ts'
 import { type Cron, parseCron } from '../time/cron.ts'
 import type { ScheduleParts } from './parts.ts'
 import { type Declaration, readState, recordOf, type ScheduleState, type TypeDefaults } from './schedule-state.ts'
@@ -204,7 +204,6 @@ export async function prepareTicks(
   return ticks.map((tickMs) => ({ ...job, id: runId(schedule.name, tickMs, schedule.setBacks) }))
 }
 
-const TIME_LENGTH = 10
 const HASH_LENGTH = 16
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 
@@ -217,5 +216,5 @@ export function runId(name: string, tickMs: number, setBacks = 0): string {
   const again = setBacks === 0 ? '' : `\n${setBacks}`
   const digest = createHash('sha256').update(`${name}\n${tickMs}${again}`).digest()
   const rest = [...digest.subarray(0, HASH_LENGTH)].map((byte) => ALPHABET.charAt(byte % ALPHABET.length))
-  return encodeTime(tickMs, TIME_LENGTH) + rest.join('')
+  return encodeTime(tickMs) + rest.join('')
 }

@@ -1,9 +1,12 @@
 /** Stored times are ISO-8601 UTC with milliseconds, so that text order is time order. */
 export function toIso(ms: number): string {
-  return new Date(ms).toISOString()
+  if (ms !== written.ms) written = { ms, text: new Date(ms).toISOString() }
+  return written.text
 }
 
 /** Jobs of one batch share their times, so the last answer is often the next one. */
+let written = { ms: Number.NaN, text: '' }
+
 let recent = { text: '', ms: Number.NaN }
 
 /**

@@ -59,6 +59,13 @@ export class ActiveJob implements Indexed, SharedLease {
     this.heldAtMs = heldAtMs
   }
 
+  /** For the worker's heartbeats. */
+  countEnd(isComplete: boolean): void {
+    this.type.endedAtMs = this.endedAtMs
+    if (isComplete) this.type.completed += 1
+    else this.type.failed += 1
+  }
+
   /** Whether the store has refused the text of its outcome. */
   get isWithoutText(): boolean {
     return this.#isWithoutText

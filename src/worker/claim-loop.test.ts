@@ -5,8 +5,8 @@ import { leaseOf } from '../../test/fixtures/lease.ts'
 import { systemClock } from '../time/clock.ts'
 import { ClaimLoop } from './claim-loop.ts'
 
-/** What a loop that has room for five says until its second claim, of a store that had two. */
-async function watched(isRemote: boolean): Promise<readonly string[]> {
+/** What a loop with room for so many says until its second claim, of a store that had two. */
+async function watched(isRemote: boolean, room: number): Promise<readonly string[]> {
   const said: string[] = []
   const loop = new ClaimLoop({
     clock: systemClock,
@@ -18,7 +18,7 @@ async function watched(isRemote: boolean): Promise<readonly string[]> {
       },
     },
     pollMs: 1_000,
-    plan: (inHand) => ({ max: 5 - inHand, perType: undefined }),
+    plan: () => ({ max: room, perType: undefined }),
     isOutdated: () => false,
     onLeases: (leases) => said.push(`takes ${leases.length}`),
     onError: (error) => assert.fail(String(error)),
@@ -30,9 +30,13 @@ async function watched(isRemote: boolean): Promise<readonly string[]> {
 }
 
 test('a remote engine fetches the next jobs while those it brought run', async () => {
-  assert.deepEqual(await watched(true), ['asks for 5', 'asks for 3', 'takes 2'])
+  assert.deepEqual(await watched(true, 2), ['asks for 2', 'asks for 2', 'takes 2'])
+})
+
+test('a remote engine that had fewer jobs than were asked for is asked again when these have started', async () => {
+  assert.deepEqual(await watched(true, 5), ['asks for 5', 'takes 2', 'asks for 5'])
 })
 
 test('an in-process engine is asked again after the handlers, together with their settles', async () => {
-  assert.deepEqual(await watched(false), ['asks for 5', 'takes 2', 'asks for 5'])
+  assert.deepEqual(await watched(false, 2), ['asks for 2', 'takes 2', 'asks for 2'])
 })

@@ -27,6 +27,8 @@ interface Claim {
   readonly done: Promise<void>
 }
 
+/** Fewer jobs than this, and than were asked for, mean that the store has no more. */
+const MANY = 16
 /** An empty answer that arrives sooner than this did not wait. */
 const INSTANT_MS = 2
 /** After this many in a row the loop waits itself, so that it does not spin. */
@@ -82,7 +84,7 @@ export class ClaimLoop {
     this.#claim = null
     if (leases.length > 0) {
       this.#instant = 0
-      if (consumer.isRemote === true) this.pump(leases.length)
+      if (consumer.isRemote === true && leases.length >= Math.min(max, MANY)) this.pump(leases.length)
       onLeases(leases)
     }
     // Short jobs end within this turn of the event loop. Claiming after it lets their settle and the next claim share a

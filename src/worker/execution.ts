@@ -22,6 +22,21 @@ interface ExecutionParts extends WorkerParts {
 /** How a stopping worker gives a job back. */
 export const SHUTDOWN: Outcome = Object.freeze({ kind: 'release', delayMs: 0, reason: 'shutdown' })
 
+/**
+ * A class, because V8 counts how many objects of a literal survive: a few hundred that wait to be settled, and all later
+ * ones are made among its old objects, which only a full collection frees.
+ */
+class Completion {
+  readonly kind = 'complete'
+  readonly result: string
+  readonly durationMs: number
+
+  constructor(result: string, durationMs: number) {
+    this.result = result
+    this.durationMs = durationMs
+  }
+}
+
 /** The pipeline of every start: decode, run, decide the outcome. */
 export class Execution {
   readonly #parts: ExecutionParts
@@ -152,7 +167,8 @@ export class Execution {
     const { job } = active.lease
     const result = encodeResult(job.type, active.answer, this.#parts.resultBytesMax)
     const keep = keepOf(job.options?.keepCompleted, active.definition.keepCompleted)
-    return { kind: 'complete', result, durationMs: this.#durationMs(active), ...keep }
+    const completion = new Completion(result, this.#durationMs(active))
+    return keep.keep === undefined ? completion : { ...completion, ...keep }
   }
 
   /** If the store does not answer, the job is released and no attempt is used. */

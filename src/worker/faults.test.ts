@@ -100,6 +100,38 @@ test('settlements that the store rejects are tried again, and nothing is reporte
   assert.ok(errors.length >= 1 && errors.every(({ during }) => during === 'settle'))
 })
 
+test('a job that was claimed again before its failure was answered starts after its hooks have heard of the failure', async (t) => {
+  let answer = (): void => {}
+  const { mill } = await staged(t, (consumer) => {
+    const settle = consumer.settle.bind(consumer)
+    consumer.settle = async (settlements) => {
+      const refused = await settle(settlements)
+      await new Promise<void>((resolve) => {
+        answer = resolve
+      })
+      return refused
+    }
+  })
+  const heard: string[] = []
+  const job = defineJob({
+    ...{ type: 'a', attempts: 2, backoff: { kind: 'fixed', delay: 0 } },
+    hooks: { onStart: ({ attempt }) => heard.push(`start ${attempt}`), onFailed: () => heard.push('failed') },
+    run: ({ job: { attempt } }) => {
+      if (attempt === 1) throw new Error('no')
+    },
+  })
+  const { id } = await mill.enqueue(job, null)
+  await mill.work([job])
+  await turns()
+  assert.equal((await mill.job(id))?.attempt, 2, 'it was not claimed again')
+  assert.deepEqual(heard, ['start 1'])
+  answer()
+  await turns()
+  assert.deepEqual(heard, ['start 1', 'failed', 'start 2'])
+  answer()
+  await turns()
+})
+
 test('one settlement that the store can never take does not drag the others along', async (t) => {
   let poison = ''
   const { mill, clock } = await staged(t, (consumer) => {

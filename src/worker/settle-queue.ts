@@ -32,6 +32,8 @@ export class SettleQueue {
   #unanswered = 0
   #giveUpAtMs = Number.POSITIVE_INFINITY
   #onIdle: (() => void)[] = []
+  /** Unanswered ones, by job. */
+  readonly #retries = new Map<string, { readonly active: ActiveJob; answered(): void }>()
 
   constructor(parts: SettleQueueParts) {
     this.#parts = parts
@@ -46,9 +48,25 @@ export class SettleQueue {
     return [this.#pending, ...this.#inFlight].flat().filter(({ phase }) => phase !== 'over')
   }
 
+  /**
+   * Calls back when the retry of this job has its answer. False if none is unanswered. An engine may hand a job out again before
+   * it answers the settle that put it back.
+   */
+  afterRetry(jobId: string, then: () => void): boolean {
+    const retry = this.#retries.get(jobId)
+    if (retry === undefined) return false
+    const { answered } = retry
+    retry.answered = () => {
+      answered()
+      then()
+    }
+    return true
+  }
+
   /** Expects the outcome to be set. */
   add(active: ActiveJob): void {
     this.#pending.push(active)
+    if (active.outcome?.kind === 'retry') this.#retries.set(active.lease.job.id, { active, answered: () => {} })
     if (this.#scheduled) return
     this.#scheduled = true
     setImmediate(() => this.#flush())
@@ -134,8 +152,18 @@ export class SettleQueue {
     this.#unanswered -= batch.length
     for (const active of batch) active.phase = 'over'
     this.#parts.onAnswered(batch)
+    if (this.#retries.size > 0) this.#endRetries(batch)
     if (this.unsettled > 0) return
     for (const resolve of this.#onIdle.splice(0)) resolve()
+  }
+
+  #endRetries(batch: readonly ActiveJob[]): void {
+    for (const active of batch) {
+      const retry = this.#retries.get(active.lease.job.id)
+      if (retry?.active !== active) continue
+      this.#retries.delete(active.lease.job.id)
+      retry.answered()
+    }
   }
 }
 

@@ -169,39 +169,53 @@ export class WorkerRuntime {
         continue
       }
       this.#handles += 1
-      const active = new ActiveJob(this.#handles, lease, type, nowMs)
-      batch.push(active)
+      batch.push(new ActiveJob(this.#handles, lease, type, nowMs))
     }
     this.leaseRenewer.hold(batch)
     this.#emitClaimed(batch)
+    let timeMs = this.#parts.clock.monotonicMs()
     for (const active of batch) {
       if (this.#stopping) this.#execution.release(active, SHUTDOWN)
       else if (this.slots.isPaused(active.lease.job.type)) this.#execution.release(active, PAUSED)
-      else if (this.slots.free > 0) this.#start(active)
+      else if (this.slots.free > 0) timeMs = this.#start(active, timeMs)
       else this.#waiting.add(active)
     }
   }
 
-  #start(active: ActiveJob): void {
-    active.startedAtMs = this.#parts.clock.monotonicMs()
+  /** Answers what the time is then: reading the clock takes long for jobs that end at once, whose end was just read. */
+  #start(active: ActiveJob, nowMs: number): number {
+    active.startedAtMs = nowMs
     // The process stood still since it was claimed: somebody else may have it by now, and the engine knows.
     if (active.lease.expiresAtMs !== null && active.startedAtMs - active.renewedAtMs >= active.leaseMs) {
       this.#execution.release(active, NOT_STARTED)
-      return
+      return nowMs
     }
     this.slots.occupy(active)
+    const { attempt, job } = active.lease
+    // Hooks and listeners hear that a start has failed before they hear of the next one.
+    if (attempt > 1 && this.settles.afterRetry(job.id, () => this.#startLate(active))) return nowMs
+    this.#deadlines.watch(active)
+    this.#execution.start(active)
+    return active.endedAtMs > nowMs ? active.endedAtMs : this.#parts.clock.monotonicMs()
+  }
+
+  #startLate(active: ActiveJob): void {
+    if (this.#stopping) this.#execution.release(active, SHUTDOWN)
+    if (active.phase !== 'waiting') return
+    active.startedAtMs = this.#parts.clock.monotonicMs()
     this.#deadlines.watch(active)
     this.#execution.start(active)
   }
 
   /** A synchronous handler re-enters this method; the loop already under way starts the next job. */
   #startWaiting(): void {
-    if (this.#isStarting) return
+    if (this.#isStarting || this.#waiting.size === 0) return
     this.#isStarting = true
+    let nowMs = this.#parts.clock.monotonicMs()
     while (!this.#stopping && this.slots.free > 0) {
       const active = this.#waiting.next()
       if (active === undefined) break
-      this.#start(active)
+      nowMs = this.#start(active, nowMs)
       this.#ahead.waited(active.startedAtMs - active.heldAtMs)
     }
     this.#isStarting = false
@@ -237,7 +251,7 @@ export class WorkerRuntime {
     this.leaseRenewer.drop([active])
     active.abort(new LeaseLostError(active.lease.job.id, reason))
     if (phase === 'waiting') this.#waiting.remove(active)
-    else if (this.slots.vacate(active)) this.#vacated()
+    if (this.slots.vacate(active)) this.#vacated()
     this.#emitLost(active, reason)
     this.claims.pump()
   }
@@ -257,16 +271,13 @@ export class WorkerRuntime {
     const { events } = this.#parts
     const { lease, outcome, durationMs, isStarted: started } = active
     if (outcome === null) return
-    if (outcome.kind !== 'release') countEnd(active, outcome.kind === 'complete')
+    if (outcome.kind !== 'release') active.countEnd(outcome.kind === 'complete')
     if (events.hasListener('job.settled')) {
       const { attempt } = lease
       events.emit('job.settled', { job: active.facts, attempt, worker: this.#worker, outcome, durationMs, started })
     }
-    if (outcome.kind === 'complete') {
-      callHook(events, active, 'onComplete', HOOK_CALLS.onComplete)
-    } else if (outcome.kind !== 'release') {
-      callHook(events, active, 'onFailed', HOOK_CALLS.onFailed)
-    }
+    if (outcome.kind === 'complete') callHook(events, active, 'onComplete', HOOK_CALLS.onComplete)
+    else if (outcome.kind !== 'release') callHook(events, active, 'onFailed', HOOK_CALLS.onFailed)
   }
 
   #emitClaimed(batch: readonly ActiveJob[]): void {
@@ -285,11 +296,4 @@ export class WorkerRuntime {
   #error(during: string, error: unknown): void {
     this.#parts.events.emit('worker.error', { worker: this.#worker, during, error })
   }
-}
-
-/** For the worker's heartbeats. */
-function countEnd({ type, endedAtMs }: ActiveJob, isComplete: boolean): void {
-  type.endedAtMs = endedAtMs
-  if (isComplete) type.completed += 1
-  else type.failed += 1
 }

@@ -7,6 +7,7 @@ import type { AnyJob } from '../job/definition.ts'
 import { declareSchedules } from '../keeper/declared-schedules.ts'
 import { checkReapMs, startKeeper } from '../keeper/keeper.ts'
 import { waitAtMost } from '../time/wait.ts'
+import { SIGNALS } from './early-signals.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { type ResolvedWorkerOptions, resolveWorkerOptions, type WorkerOptions, type WorkerParts } from './options.ts'
 import { PauseWatch } from './pause-watch.ts'
@@ -45,7 +46,13 @@ const THREAD_MS = 5_000
 /** With leases shorter than this, nothing is claimed before the renewal thread runs. */
 const LEASE_MS_LONG = 10_000
 
-export async function startWorker(parts: WorkerParts, jobs: readonly AnyJob[], given: WorkerOptions): Promise<Worker> {
+/** `stop`: a signal of the process during the start. */
+export async function startWorker(
+  parts: WorkerParts,
+  jobs: readonly AnyJob[],
+  given: WorkerOptions,
+  stop: AbortSignal = new AbortController().signal,
+): Promise<Worker> {
   const { engine } = parts
   const options = resolveWorkerOptions(given, jobs)
   const types = workedTypes(jobs)
@@ -56,15 +63,7 @@ export async function startWorker(parts: WorkerParts, jobs: readonly AnyJob[], g
     throw new OptionError(`'reap' is given, but the ${engine.name} engine recovers expired leases itself; leave it out`)
   }
   checkReapMs(given.reap)
-  // Listens before the first await: a start can wait long for the store, and with Kafka for a consumer group.
-  const early = new AbortController()
-  const onSignal = (signal: NodeJS.Signals): void => early.abort(signal)
-  if (options.signals) for (const signal of SIGNALS) process.on(signal, onSignal)
-  try {
-    return await startUnless(early.signal, { parts, jobs, given, options, types })
-  } finally {
-    for (const signal of SIGNALS) process.removeListener(signal, onSignal)
-  }
+  return startUnless(stop, { parts, jobs, given, options, types })
 }
 
 interface Starting {
@@ -209,8 +208,6 @@ interface Started {
   /** Frees the worker's id. */
   release(): void
 }
-
-const SIGNALS = ['SIGTERM', 'SIGINT'] as const
 
 class StartedWorker implements Worker {
   readonly id: string

@@ -220,18 +220,25 @@ describe('millrace hook install', () => {
 })
 
 describe('the commands of workloads', () => {
-  it('cost the others nothing but their descriptions', async () => {
-    const listening = `import { registerHooks } from 'node:module'
-registerHooks({ load: (url, context, next) => { process.stderr.write(url + '\\n'); return next(url, context) } })`
-    const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(listening)}` }
-    const { code, err } = await new Running(MAIN, ['--version'], { env }).ended
-    assert.equal(code, 0)
-    const loaded = err.split('\n').flatMap((url) => /\/(workloads\/.*)$/.exec(url)?.[1] ?? [])
-    assert.deepEqual(loaded, [
-      'workloads/conversations/cli/commands.ts',
-      'workloads/conversations/store/location.ts',
-      'workloads/memories/cli/commands.ts',
-      'workloads/webhooks/cli/commands.ts',
-    ])
+  it('cost the others nothing but the name of an engine, and the list of commands nothing but their descriptions', async () => {
+    assert.deepEqual(await loadedBy(['completion', '--help']), [...ALWAYS, ...DESCRIBED])
+    assert.deepEqual(await loadedBy(['help', 'stats']), [...ALWAYS, ...DESCRIBED])
+    assert.deepEqual(await loadedBy(['stats', '--help']), ALWAYS)
   })
 })
+
+const ALWAYS = ['workloads/conversations/store/engine-default.ts']
+const DESCRIBED = [
+  'workloads/conversations/cli/commands.ts',
+  'workloads/memories/cli/commands.ts',
+  'workloads/webhooks/cli/commands.ts',
+]
+
+async function loadedBy(args: readonly string[]): Promise<readonly string[]> {
+  const listening = `import { registerHooks } from 'node:module'
+registerHooks({ load: (url, context, next) => { process.stderr.write(url + '\\n'); return next(url, context) } })`
+  const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(listening)}` }
+  const { code, err } = await new Running(MAIN, args, { env }).ended
+  assert.equal(code, 0)
+  return err.split('\n').flatMap((url) => /\/(workloads\/.*)$/.exec(url)?.[1] ?? [])
+}

@@ -18,7 +18,7 @@ const terminal: Terminal = {
   outliveReader: () => {},
   lostReader: false,
 }
-const root = treeOf(buildProgram({ terminal, clock: systemClock, extensions }))
+const root = treeOf(await buildProgram({ terminal, clock: systemClock, extensions }))
 const nodes = nodesOf(root).filter(({ path }) => path.length > 0)
 const leaves = leavesOf(root)
 

@@ -216,13 +216,16 @@ for (const [name, store] of Object.entries({ ...STORES, kafka: kafkaStore })) {
   })
 }
 
-const sum = (points: readonly Record<string, number>[], of: string): number =>
-  Math.round(
-    points.reduce((total, point, index) => {
-      const stepMs = (point.atMs ?? 0) - (points[index - 1]?.atMs ?? (point.atMs ?? 0) - 2_000)
+/** A rate is that since the last point that has one: a busy machine does not count at every step. */
+const sum = (points: readonly Record<string, number | null>[], of: string): number => {
+  const known = points.filter((point) => point[of] !== null)
+  return Math.round(
+    known.reduce((total, point, index) => {
+      const stepMs = (point.atMs ?? 0) - (known[index - 1]?.atMs ?? points[0]?.atMs ?? 0)
       return total + ((point[of] ?? 0) * stepMs) / 1_000
     }, 0),
   )
+}
 
 test('charts of one process and of two have the same jobs in them', { timeout: LIMIT_MS }, async (t) => {
   const { sqlite } = STORES

@@ -159,6 +159,56 @@ test('the command runs from the package', () => {
   assert.match(enqueued, /"status":"enqueued"/)
 })
 
+/** The layers and packages that a process has loaded when it ends, without the hashes of their names. */
+function loadedBy(args: readonly string[]): readonly string[] {
+  const watch = `import { registerHooks } from 'node:module'
+    const urls = []
+    registerHooks({ load: (url, context, next) => (urls.push(url), next(url, context)) })
+    process.on('exit', () => process._rawDebug(JSON.stringify({ urls, builtins: process.moduleLoadList })))`
+  writeFileSync(path.join(project, 'watch.mjs'), watch)
+  const { status, stderr } = spawnSync(process.execPath, ['--import', './watch.mjs', ...args], {
+    cwd: project,
+    encoding: 'utf8',
+  })
+  assert.equal(status, 0, stderr)
+  const { urls, builtins }: { urls: string[]; builtins: string[] } = JSON.parse(stderr)
+  const files = urls
+    .filter((url) => url.startsWith('file:') && url.includes('node_modules'))
+    .map((url) => url.replace(/.*\/node_modules\/(?:millrace\/dist\/)?/, '').replace(/(?:-.{8})?\.js$/, ''))
+  const costly = ['crypto', 'child_process', 'http', 'tls', 'worker_threads', 'internal/fs/streams']
+  return [...files, ...costly.filter((name) => builtins.includes(`NativeModule ${name}`)).map((name) => `node:${name}`)]
+}
+
+const COMMAND = 'node_modules/millrace/dist/bin/millrace.js'
+const COMMAND_LINE = ['bin/millrace', 'chunk-millrace', 'chunk-run', 'chunk-cli', 'chunk-mill', 'chunk-package']
+const SQLITE = ['chunk-module', 'chunk-sqlite', 'chunk-rolldown-runtime']
+
+test('a process that enqueues loads the mill and its engine, and neither a worker nor what is costly of Node', () => {
+  const source = `import { defineJob, open } from 'millrace'
+    const mill = await open('sqlite:./loading.db')
+    await mill.enqueue(defineJob({ type: 'greet' }), {})
+    await mill.close()`
+  writeFileSync(path.join(project, 'enqueues.js'), source)
+  assert.deepEqual(loadedBy(['enqueues.js']), ['index', 'chunk-mill', 'chunk-root', ...SQLITE])
+})
+
+test('importing the package loads no engine', () => {
+  writeFileSync(path.join(project, 'only-imports.js'), `import 'millrace'`)
+  assert.deepEqual(loadedBy(['only-imports.js']), ['index', 'chunk-mill', 'chunk-root'])
+})
+
+test('a command loads itself and what it uses', () => {
+  const on = ['--engine', 'sqlite:./loading.db']
+  assert.deepEqual(loadedBy([COMMAND, '--version']), [
+    'bin/millrace',
+    'chunk-millrace',
+    'chunk-package-info',
+    'chunk-package',
+  ])
+  assert.deepEqual(loadedBy([COMMAND, 'enqueue', 'greet', '{}', ...on]), [...COMMAND_LINE, 'chunk-enqueue', ...SQLITE])
+  assert.deepEqual(loadedBy([COMMAND, 'stats', ...on]), [...COMMAND_LINE, 'chunk-stats', ...SQLITE])
+})
+
 test('the command finds presets, job tables and the commands of workloads in the package', () => {
   const command = path.join(project, 'node_modules/.bin/millrace')
   assert.match(

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import type { Lease } from '../../../src/engine/outcome.ts'
 import type { CaseFile } from '../../case.ts'
-import { inspection, need } from '../../needs.ts'
-import { complete, dead, first, release, retry } from '../../stage.ts'
+import { inspection, need, priority } from '../../needs.ts'
+import { complete, dead, first, never, release, retry } from '../../stage.ts'
+
+const LONG_MS = 60_000
 
 export const settlingBatches: CaseFile = {
   level: 'port',
@@ -63,6 +65,21 @@ export const settlingBatches: CaseFile = {
         ])
         assert.equal(lost.length, 1)
         await stage.expectCounts({ completed: 1 })
+      },
+    },
+    {
+      name: 'a waiting claim is given the most urgent job of a batch that is released',
+      guarantees: ['I1'],
+      ...need(priority),
+      async run(stage) {
+        for (const rank of [9, 5, 1]) await stage.put({ priority: rank })
+        const consumer = await stage.consume()
+        const held = await stage.take(consumer, 3)
+        const claim = (await stage.consume()).claim({ max: 1, waitMs: LONG_MS, signal: never })
+        await stage.harness.advance(50)
+        const leastUrgentFirst = held.toSorted((one, other) => other.job.priority - one.job.priority)
+        assert.deepEqual(await consumer.settle(leastUrgentFirst.map((lease) => ({ lease, outcome: release() }))), [])
+        assert.equal(first(await stage.promptly(claim, 'the claim')).job.priority, 1)
       },
     },
     {
