@@ -216,3 +216,49 @@ test('a topic that the broker does not list yet is looked for again soon, not on
   // An ordinary look comes after 30 s.
   await until('its partition', () => assigned.includes(topic), 20_000)
 })
+
+test('a topic that appears while the group waits for a member that never answers ends no process, and is assigned', async (t) => {
+  const [old, added] = [await freshTopic(server, 'old'), await freshTopic(server, 'added')]
+  const group = freshName('group')
+  const assigned: string[] = []
+  let existing: readonly string[] = [old]
+  const seen = new Set<string>()
+  const member = new GroupMember({
+    client: await loadClient(),
+    options: parseUrl(`${server.url}?group=${group}&session=60000&heartbeat=200`),
+    clock: systemClock,
+    worker: 'w',
+    topics: [old, added],
+    existing: async () => existing,
+    onAssigned: (partitions) => void assigned.push(...partitions.map((place) => place.topic)),
+    onRevoking: async () => {},
+    onLost: () => {},
+    commit: async () => {},
+    onSure: () => {},
+    onTopics: (ids) => {
+      for (const topic of ids.keys()) seen.add(topic)
+    },
+    onError: () => {},
+  })
+  t.after(() => member.close())
+  await member.join()
+  let [hasJoined, isAsked] = [false, false]
+  const other = openMember(server, group, {
+    sessionTimeout: SESSION_MS,
+    protocolsMetadata: async () => {
+      isAsked = hasJoined
+      if (isAsked) await new Promise(() => {})
+      return Buffer.alloc(0)
+    },
+  })
+  other.on('consumer:group:join', () => {
+    hasJoined = true
+  })
+  await join(other, old)
+  void member.raw.joinGroup({}).catch(() => {})
+  await until('the other keeps the group waiting', () => isAsked)
+  existing = [old, added]
+  await until('the new topic is seen', () => seen.has(added))
+  // The other does not answer, and after its session the group is ours alone.
+  await until('the new topic is assigned', () => assigned.includes(added))
+})

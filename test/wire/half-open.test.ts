@@ -4,7 +4,12 @@ import { eventually } from '../../conformance/process/child.ts'
 import type { Consumer, Engine } from '../../src/engine/engine.ts'
 import { openEngine } from '../../src/engine/open.ts'
 import type { Lease } from '../../src/engine/outcome.ts'
+import { connectionsOf } from '../../src/engines/postgres/connections.ts'
+import { Database } from '../../src/engines/postgres/database.ts'
+import { isUnanswered } from '../../src/engines/postgres/faults.ts'
 import { migrate } from '../../src/engines/postgres/module.ts'
+import { namesIn } from '../../src/engines/postgres/names.ts'
+import { parseUrl } from '../../src/engines/postgres/options.ts'
 import { EngineError } from '../../src/errors.ts'
 import { defineJob, open } from '../../src/index.ts'
 import { systemClock } from '../../src/time/clock.ts'
@@ -90,6 +95,24 @@ describe('half-open connections', { timeout: 300_000 }, () => {
       assert.deepEqual(await made.consumer.settle([{ lease, outcome: complete }]), [])
     })
   }
+
+  test('a statement that was sent behind one without an answer is told the same', async (t) => {
+    const proxy = await tcpProxy(t, direct)
+    const { source } = await connectionsOf({ address: parseUrl(proxy.url) })
+    t.after(() => source.close())
+    const database = new Database({
+      ...{ source, names: namesIn(schema), clock: systemClock, prepare: false, answerMs: 1_000 },
+    })
+    const client = await source.acquire()
+    proxy.freezeAt('silent', 'sees nothing')
+    const ask = (text: string): Promise<unknown> => database.on(client).rows(() => `SELECT $1::text, '${text}'`)
+    const first = assert.rejects(ask('silent'), isUnanswered)
+    // Its own time is up later than that of the first.
+    await systemClock.sleep(100)
+    await assert.rejects(ask('behind'), isUnanswered)
+    await first
+    client.release(true)
+  })
 
   test('an engine closes though none of its connections answers any more', async (t) => {
     const { proxy, engine } = await stage(t, 'pool=4')

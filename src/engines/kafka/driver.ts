@@ -94,6 +94,28 @@ export function guarded(pool: ConnectionPool): ConnectionPool {
   return pool
 }
 
+/**
+ * The leader of a group divides all topics that it tracks by then, with the metadata of those that it joined with. One that
+ * was tracked since, or whose metadata was dropped meanwhile, would be an exception that nothing catches and end the
+ * process. So every answer has all topics that were asked for or are tracked, or is an error, after which it joins again.
+ */
+export function completeMetadata(client: Client, member: RawConsumer): void {
+  const ask = member[client.kMetadata].bind(member)
+  member[client.kMetadata] = (options, callback) =>
+    ask(options, (error, metadata) => {
+      if (error !== null || metadata === undefined) return callback(error, metadata)
+      for (const topic of [...(options.topics ?? []), ...member.topics.current]) {
+        const known = metadata.topics.get(topic) ?? member.currentMetadata?.topics.get(topic)
+        if (known === undefined) {
+          const text = `The metadata of ${topic} is not known yet.`
+          return callback(new client.NetworkError(text, { canRetry: true, hasStaleMetadata: true }), undefined)
+        }
+        metadata.topics.set(topic, known)
+      }
+      callback(null, metadata)
+    })
+}
+
 /** Whether an error, or one that it is made of, is this one of Kafka's. */
 export function isKafkaError(client: Client, error: unknown, ...ids: readonly string[]): boolean {
   const raw = isMillraceError(error) ? error.cause : error

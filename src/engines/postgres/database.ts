@@ -2,7 +2,15 @@ import { createHash } from 'node:crypto'
 import { backgroundClock, type Clock, systemClock } from '../../time/clock.ts'
 import { toIso } from '../../time/iso.ts'
 import type { PgClient, PgPoolClient, PgQuery } from './driver.ts'
-import { isConflict, isConnectionFault, isStarting, isUndone, toEngineError } from './faults.ts'
+import {
+  isConflict,
+  isConnectionFault,
+  isStarting,
+  isUnanswered,
+  isUndone,
+  toEngineError,
+  unanswered,
+} from './faults.ts'
 import type { Names } from './names.ts'
 
 /** SQL text that depends only on the names of the tables. */
@@ -69,6 +77,7 @@ export class Database implements Queries {
   readonly #begin: string
   #beginsEach = false
   readonly #slow = new WeakSet<PgPoolClient>()
+  readonly #unanswered = new WeakSet<Pick<PgClient, 'query'>>()
   readonly #plannedAtMs = new WeakMap<PgPoolClient, number>()
 
   constructor({ source, names, clock, prepare, answerMs }: DatabaseSettings) {
@@ -182,8 +191,15 @@ export class Database implements Queries {
     }
   }
 
-  #send(client: Pick<PgClient, 'query'>, query: PgQuery) {
-    return client.query({ ...query, query_timeout: this.#answerMs })
+  /** An answer that does not come in time ends its connection, and with it the statements that were sent behind. */
+  async #send(client: Pick<PgClient, 'query'>, query: PgQuery) {
+    try {
+      return await client.query({ ...query, query_timeout: this.#answerMs })
+    } catch (error) {
+      if (isUnanswered(error)) this.#unanswered.add(client)
+      else if (isConnectionFault(error) && !isUndone(error) && this.#unanswered.has(client)) throw unanswered(error)
+      throw error
+    }
   }
 
   #text(statement: Statement) {

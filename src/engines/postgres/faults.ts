@@ -32,6 +32,16 @@ export function isUndone(error: unknown): boolean {
   return error instanceof Error && (['25P03', '25P04'].includes(codeOf(error)) || /not queryable/.test(error.message))
 }
 
+/** The server did not answer in time. pg has no code for it. */
+export function isUnanswered(error: unknown): boolean {
+  return error instanceof Error && /Query read timeout/.test(error.message)
+}
+
+/** The same of a statement whose connection was ended because the answer to an earlier one did not come in time. */
+export function unanswered(cause: unknown): Error {
+  return new Error('Query read timeout of an earlier statement on the connection', { cause })
+}
+
 /** The server is starting, or stopping and perhaps restarting. */
 export function isStarting(error: unknown): boolean {
   return codeOf(error) === '57P03'
@@ -110,7 +120,7 @@ function adviceFor(error: unknown): readonly [code: ErrorCode, advice: string] {
       'no server answered in time, or all connections are in use; check host, port and ?pool=',
     ]
   }
-  if (/Query read timeout/.test(text)) {
+  if (isUnanswered(error)) {
     return ['ERR_STORAGE_BUSY', 'the server did not answer in time; whether this call happened is unknown']
   }
   if (isConnectionFault(error)) {
