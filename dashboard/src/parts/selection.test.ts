@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isNothing, isSelected, NOTHING, pageState, toggle, togglePage } from './selection.ts'
+import { isNothing, isSelected, NOTHING, pageState, selectRange, toggle, togglePage } from './selection.ts'
 
 test('one row is ticked and unticked', () => {
   const one = toggle(NOTHING, 'a')
@@ -15,6 +15,14 @@ test('the box of a page ticks the rest of it first, and unticks it when it is wh
   const whole = togglePage(some, ['a', 'b'])
   assert.equal(pageState(whole, ['a', 'b']), 'all')
   assert.ok(isNothing(togglePage(whole, ['a', 'b'])))
+})
+
+test('a range is ticked in either direction, beside what was ticked before', () => {
+  const page = ['a', 'b', 'c', 'd']
+  const start = toggle(NOTHING, 'z')
+  assert.deepEqual([...selectRange(start, page, 'b', 'd').ids], ['z', 'b', 'c', 'd'])
+  assert.deepEqual([...selectRange(start, page, 'c', 'a').ids], ['z', 'a', 'b', 'c'])
+  assert.deepEqual([...selectRange(start, page, 'gone', 'a').ids], ['z', 'a'], 'the first row is on another page')
 })
 
 test('rows of another page stay ticked', () => {

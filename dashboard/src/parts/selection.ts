@@ -13,6 +13,14 @@ export function toggle(selected: Selected, id: string): Selected {
   return { ids, all: false }
 }
 
+/** Selects all rows of the page from one to another, both included, in either direction. */
+export function selectRange(selected: Selected, page: readonly string[], from: string, to: string): Selected {
+  const [one, other] = [page.indexOf(from), page.indexOf(to)]
+  if (one === -1 || other === -1) return toggle(selected, to)
+  const range = page.slice(Math.min(one, other), Math.max(one, other) + 1)
+  return { ids: new Set([...selected.ids, ...range]), all: false }
+}
+
 /** Selects every row of the page, or deselects them if all are selected. Other pages stay as they are. */
 export function togglePage(selected: Selected, page: readonly string[]): Selected {
   const ids = new Set(selected.ids)

@@ -9,6 +9,7 @@ import { CurrentPage } from './current-page.tsx'
 import { Help } from './help.tsx'
 import { placesFor } from './navigation.ts'
 import { OverviewContext } from './overview-context.ts'
+import { Palette } from './palette.tsx'
 import { useShortcuts } from './shortcuts.ts'
 import { Sidebar } from './sidebar.tsx'
 
@@ -47,9 +48,11 @@ export function Shell() {
   const route = useRoute()
   const overview = useOverviewFeed()
   const [isHelping, setHelping] = useState(false)
+  const [isChoosing, setChoosing] = useState(false)
   const places = useMemo(() => placesFor(session), [session])
   const help = useCallback(() => setHelping(true), [])
-  useShortcuts({ places, onHelp: help })
+  const choose = useCallback(() => setChoosing(true), [])
+  useShortcuts({ places, onHelp: help, onPalette: choose })
   useFocusOnArrival(route)
   return (
     <OverviewContext.Provider value={overview}>
@@ -59,6 +62,7 @@ export function Shell() {
           <CurrentPage route={route} />
         </main>
       </div>
+      {isChoosing && <Palette places={places} onClose={() => setChoosing(false)} />}
       {isHelping && <Help places={places} onClose={() => setHelping(false)} />}
     </OverviewContext.Provider>
   )

@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { Letter } from '../../api/shapes.ts'
 import { shortId } from '../../parts/format.ts'
 import { JobId } from '../../parts/id.tsx'
-import { isSelected, pageState, type Selected, toggle, togglePage } from '../../parts/selection.ts'
+import { isSelected, pageState, type Selected, selectRange, toggle, togglePage } from '../../parts/selection.ts'
 import { type Column, Table } from '../../parts/table.tsx'
 import { MaybeAgo } from '../../parts/time.tsx'
 import { routeTo } from '../../router/route.ts'
@@ -56,6 +56,12 @@ const COLUMNS: readonly Column<Letter>[] = [
 
 export function LettersTable({ letters, selected, onSelect }: LettersTableProps) {
   const ids = letters.map(({ job }) => job.id)
+  const lastTicked = useRef<string | null>(null)
+  const tick = (id: string, isRange: boolean): void => {
+    const from = isRange ? lastTicked.current : null
+    lastTicked.current = id
+    onSelect(from === null ? toggle(selected, id) : selectRange(selected, ids, from, id))
+  }
   const box: Column<Letter> = {
     key: 'box',
     title: 'Select',
@@ -65,7 +71,8 @@ export function LettersTable({ letters, selected, onSelect }: LettersTableProps)
         type="checkbox"
         aria-label={`Select ${job.type} ${shortId(job.id)}`}
         checked={isSelected(selected, job.id)}
-        onChange={() => onSelect(toggle(selected, job.id))}
+        // A change does not tell whether Shift is held.
+        onClick={(event) => tick(job.id, event.shiftKey)}
       />
     ),
   }

@@ -1,0 +1,63 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { useSession } from '../api/context.ts'
+import { Dialog } from '../parts/dialog.tsx'
+import { Icon } from '../parts/icon.tsx'
+import { goTo } from '../router/use-route.ts'
+import { type Command, commandsFor } from './commands.ts'
+import type { Place } from './navigation.ts'
+import { useOverview } from './overview-context.ts'
+
+/** Goes to a page, a type, a job or a search by a few letters. */
+export function Palette({ places, onClose }: { readonly places: readonly Place[]; readonly onClose: () => void }) {
+  const session = useSession()
+  const types = Object.keys(useOverview()?.counts ?? {})
+  const [text, setText] = useState('')
+  const [at, setAt] = useState(0)
+  const field = useRef<HTMLInputElement>(null)
+  // The dialog gives the focus to its first button.
+  useEffect(() => field.current?.focus(), [])
+  const commands = commandsFor(text, { session, places, types })
+  const open = (command: Command | undefined): void => {
+    if (command === undefined) return
+    onClose()
+    goTo(command.address)
+  }
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0
+    if (step === 0 && event.key !== 'Enter') return
+    event.preventDefault()
+    if (step === 0) open(commands[at])
+    else setAt((at + step + commands.length) % Math.max(1, commands.length))
+  }
+  return (
+    <Dialog title="Go to" onClose={onClose}>
+      <input
+        ref={field}
+        class="palette-field"
+        type="text"
+        aria-label="Page, type, job or search"
+        autocomplete="off"
+        spellcheck={false}
+        placeholder="Page, type, id or any text"
+        value={text}
+        onInput={(event) => {
+          setText(event.currentTarget.value)
+          setAt(0)
+        }}
+        onKeyDown={onKeyDown}
+      />
+      <ul class="palette">
+        {commands.map((command, index) => (
+          <li key={`${command.kind} ${command.address}`}>
+            <a class="plain" href={command.address} aria-current={index === at ? 'true' : undefined} onClick={onClose}>
+              <Icon name={command.icon} />
+              <span class="cut">{command.title}</span>
+              <span class="quiet">{command.kind}</span>
+            </a>
+          </li>
+        ))}
+      </ul>
+      {commands.length === 0 && <p class="quiet">Nothing fits.</p>}
+    </Dialog>
+  )
+}

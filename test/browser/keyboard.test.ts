@@ -1,0 +1,80 @@
+/** Everything that is done often can be done without the mouse. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { defineJob, NonRetryable } from 'millrace'
+import { seriousFaults } from './axe.ts'
+import { useDashboard } from './served-dashboard.ts'
+
+const serve = useDashboard()
+const later = defineJob({ type: 'later' })
+const failing = defineJob({
+  type: 'failing',
+  run: () => {
+    throw new NonRetryable('no such place')
+  },
+})
+
+test('rows are walked with j and k, and Enter opens one', async (t) => {
+  const { mill, visit } = await serve(t, { jobs: [later] })
+  for (const n of [1, 2, 3]) await mill.enqueue(later, { n }, { delay: '1h' })
+  const page = await visit('jobs')
+  const rows = page.getByRole('row').filter({ has: page.getByRole('cell') })
+  await rows.nth(2).waitFor()
+  const focused = (): Promise<number> =>
+    page.evaluate(`[...document.querySelectorAll('tbody tr')].findIndex((row) => row.matches(':focus-within'))`)
+  const seen: number[] = []
+  for (const key of ['j', 'j', 'j', 'j', 'k']) {
+    await page.keyboard.press(key)
+    seen.push(await focused())
+  }
+  assert.deepEqual(seen, [0, 1, 2, 2, 1])
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'later', level: 1 }).waitFor()
+})
+
+test('dead letters are ticked with x and Shift, by keys and by mouse', async (t) => {
+  const { mill, visit } = await serve(t, { jobs: [failing] })
+  await mill.work([failing])
+  for (const n of [1, 2, 3, 4]) await mill.result(await mill.enqueue(failing, { n })).catch(() => {})
+  const page = await visit('dead-letters')
+  const boxes = page.getByRole('checkbox', { name: /^Select failing/ })
+  await boxes.nth(3).waitFor()
+  const ticked = (): Promise<readonly boolean[]> =>
+    Promise.all([0, 1, 2, 3].map((nth) => boxes.nth(nth).isChecked()))
+  for (const key of ['j', 'x', 'j', 'j', 'Shift+X']) await page.keyboard.press(key)
+  assert.deepEqual(await ticked(), [true, true, true, false])
+  await page.keyboard.press('x')
+  assert.deepEqual(await ticked(), [true, true, false, false])
+  await boxes.nth(1).click()
+  await boxes.nth(3).click({ modifiers: ['Shift'] })
+  assert.deepEqual(await ticked(), [true, true, true, true])
+})
+
+test('the palette goes to pages, types, jobs and searches by a few letters', async (t) => {
+  const { mill, visit } = await serve(t, { jobs: [later] })
+  const { id } = await mill.enqueue(later, {}, { delay: '1h', key: 'invoice-7' })
+  const page = await visit('')
+  await page.getByRole('heading', { name: 'Overview' }).waitFor()
+  const open = async (text: string): Promise<void> => {
+    await page.keyboard.press('Control+k')
+    await page.getByRole('dialog', { name: 'Go to' }).getByRole('textbox').fill(text)
+  }
+  await open('que')
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'Queues' }).waitFor()
+  await open('lat')
+  assert.deepEqual(await seriousFaults(page), [])
+  await page.getByRole('link', { name: 'later Jobs of the type' }).waitFor()
+  await page.keyboard.press('Enter')
+  await page.waitForURL(/#\/jobs\?type=later$/)
+  await open('invoice-7')
+  await page.keyboard.press('Enter')
+  await page.waitForURL(/search=invoice-7$/)
+  await open(id)
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'later', level: 1 }).waitFor()
+  await page.keyboard.press('Control+k')
+  await page.keyboard.press('Escape')
+  await page.getByRole('dialog', { name: 'Go to' }).waitFor({ state: 'detached' })
+})
