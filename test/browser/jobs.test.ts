@@ -146,3 +146,26 @@ test('a large payload is shown whole at once, and only its beginning is coloured
   // A span for each of 16 thousand names and values would stop the page for seconds, at each reload anew.
   assert.equal(await coloured.count(), before)
 })
+
+test('a finished job is run again as a new one, with its secrets', async (t) => {
+  const pins: string[] = []
+  const pay = defineJob({
+    type: 'pay',
+    payload: z.object({ pin: z.string().meta({ writeOnly: true }) }),
+    run: ({ payload }) => void pins.push(payload.pin),
+  })
+  const { mill, visit } = await serve(t, { jobs: [pay] })
+  await mill.work([pay])
+  const receipt = await mill.enqueue(pay, { pin: '4711' })
+  await mill.result(receipt)
+  const page = await visit(`jobs/${receipt.id}`)
+  await page.getByRole('button', { name: 'Copy the command that enqueues it' }).waitFor()
+  await page.getByRole('button', { name: 'Run again' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Run this job again?' })
+  await dialog.getByRole('textbox', { name: 'Reason (optional)' }).fill('the bank was closed')
+  await dialog.getByRole('button', { name: 'Run again' }).click()
+  await page.waitForURL((url) => !url.hash.includes(receipt.id))
+  await page.getByText('the bank was closed').first().waitFor()
+  await page.getByText('Completed').first().waitFor()
+  assert.deepEqual(pins, ['4711', '4711'])
+})

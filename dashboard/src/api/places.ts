@@ -25,6 +25,7 @@ export const PLACES: { readonly [Id in RouteId]: `${Routes[Id]['method']} ${Rout
   enqueueJob: 'post /api/v1/jobs',
   cancelJob: 'post /api/v1/jobs/{id}/cancel',
   retryJob: 'post /api/v1/jobs/{id}/retry',
+  runJobAgain: 'post /api/v1/jobs/{id}/run-again',
   listDeadLetters: 'get /api/v1/dead-letters',
   groupDeadLetters: 'get /api/v1/dead-letters/groups',
   showDeadLetter: 'get /api/v1/dead-letters/{id}',

@@ -12,6 +12,7 @@ import { OverviewContext } from './overview-context.ts'
 import { Palette } from './palette.tsx'
 import { useShortcuts } from './shortcuts.ts'
 import { Sidebar } from './sidebar.tsx'
+import { Stale } from './stale.tsx'
 
 /** The first overview is loaded, the stream brings the others; after a gap it is loaded again. */
 function useOverviewFeed(): Overview | null {
@@ -59,6 +60,7 @@ export function Shell() {
       <div class="shell">
         <Sidebar places={places} current={route.page} onHelp={help} />
         <main id="main" tabIndex={-1}>
+          {overview !== null && <Stale atMs={overview.atMs} />}
           <CurrentPage route={route} />
         </main>
       </div>

@@ -23,6 +23,8 @@ const Duration = z.union([
   z.number().int().min(0),
 ])
 
+const EnqueueReceipt = z.object({ id: z.string(), status: z.enum(['enqueued', 'duplicate', 'replaced', 'stale']) })
+
 export const JOB_ROUTES = routes({
   listJobs: {
     method: 'get',
@@ -84,7 +86,7 @@ export const JOB_ROUTES = routes({
         .optional(),
       reason: reason.optional(),
     }),
-    answer: z.object({ id: z.string(), status: z.enum(['enqueued', 'duplicate', 'replaced', 'stale']) }),
+    answer: EnqueueReceipt,
     status: 201,
   },
   cancelJob: {
@@ -106,5 +108,17 @@ export const JOB_ROUTES = routes({
     params,
     body: ByReason.extend({ force: z.boolean().default(false) }),
     answer: z.object({ id: z.string(), replayed: z.literal(true) }),
+  },
+  runJobAgain: {
+    method: 'post',
+    path: '/api/v1/jobs/{id}/run-again',
+    summary:
+      'Stores a new job with the payload, priority, attempts, name and tenant of one that has completed or ended. 409 for a live job and for a dead letter, which is replayed.',
+    role: 'operator',
+    needs: 'inspection',
+    params,
+    body: ByReason,
+    answer: EnqueueReceipt,
+    status: 201,
   },
 })

@@ -1,10 +1,14 @@
+import type { Receipt } from '../../engine/engine.ts'
 import { MillraceError, UnknownJobError } from '../../errors.ts'
 import { explainJob } from '../../explain/explain.ts'
 import { graphOf } from '../../explain/graph.ts'
 import { defineJob } from '../../job/definition.ts'
 import type { JobView } from '../../job/job.ts'
 import { omitUndefined } from '../../job/known-options.ts'
+import { readPayload } from '../../job/payload.ts'
+import type { JobState } from '../../job/states.ts'
 import { parseDurationMs } from '../../time/duration.ts'
+import type { Caller } from '../auth.ts'
 import type { AdminContext } from '../context.ts'
 import type { JOB_ROUTES } from '../contract/jobs.ts'
 import { readJobCursor, scan, toCursor } from '../paging.ts'
@@ -14,6 +18,9 @@ import { audited } from './audited.ts'
 import { auditOf, detailOf, historyOf, summaryOf } from './views.ts'
 
 const AUDIT_SHOWN_MAX = 100
+
+/** States of jobs that can be run again as new ones: nothing brings the same job back. */
+const RUN_AGAIN: readonly JobState[] = ['completed', 'cancelled', 'superseded']
 
 export function jobHandlers(admin: AdminContext): Handlers<keyof typeof JOB_ROUTES> {
   const { mill, jobs, redaction } = admin
@@ -78,6 +85,7 @@ export function jobHandlers(admin: AdminContext): Handlers<keyof typeof JOB_ROUT
       await admin.desk?.replay(id, omitUndefined({ who: caller.who, reason }), { force })
       return { id, replayed: true }
     },
+    runJobAgain: ({ params: { id }, body: { reason } }, { caller }) => runAgain(admin, caller, id, reason),
   }
 }
 
@@ -85,6 +93,22 @@ async function found({ mill }: AdminContext, id: string): Promise<JobView> {
   const job = await mill.job(id)
   if (job === null) throw new UnknownJobError(id)
   return job
+}
+
+async function runAgain(admin: AdminContext, caller: Caller, id: string, reason: string | undefined): Promise<Receipt> {
+  const { mill, jobs } = admin
+  const job = await found(admin, id)
+  if (!RUN_AGAIN.includes(job.state)) throw notOver(job)
+  const { type, priority, attempts, tenant, options } = job
+  const definition = jobs.get(type) ?? defineJob({ type, version: job.payloadVersion })
+  const receipt = await mill.enqueue(definition, readPayload(definition, job.payload, job.payloadVersion), {
+    ...{ priority, attempts },
+    ...(options?.name !== undefined && { name: options.name }),
+    ...(tenant !== null && { tenant }),
+  })
+  const before = { of: id, state: job.state }
+  await audited(admin, caller, { action: 'enqueue', jobId: receipt.id, type, reason, before, after: { ...receipt } })
+  return receipt
 }
 
 function notCancelled(id: string, job: JobView | null): MillraceError {
@@ -97,6 +121,11 @@ function notDead({ id, state }: JobView): MillraceError {
     'ERR_STATE_TRANSITION',
     `job ${id} is ${state}, not a dead letter; there is nothing to retry`,
   )
+}
+
+function notOver({ id, state }: JobView): MillraceError {
+  const advice = state === 'dead_letter' || state === 'discarded' ? 'replay it instead' : 'wait until it has finished'
+  return new MillraceError('ERR_STATE_TRANSITION', `job ${id} is ${state}; ${advice}`)
 }
 
 /** Ids, types, keys, tenants and error texts, case-insensitive. */

@@ -89,4 +89,22 @@ export const JOB_CASES: Cases<keyof typeof JOB_ROUTES> = {
     assert.deepEqual([again.status, again.body.code], [409, 'ERR_STATE_TRANSITION'])
     assert.equal((await send('retryJob', { params: { id: 'none' }, body: {} })).status, 404)
   },
+  async runJobAgain({ ask, send, mill, bury }) {
+    const options = { key: 'a', priority: 2, attempts: 4, name: 'invoice', tenant: { orgId: 'o' } } as const
+    const { id } = await mill.enqueue('bill', { n: 1, pin: '1234' }, options)
+    const early = await send('runJobAgain', { params: { id }, body: {} })
+    assert.deepEqual([early.status, early.body.code], [409, 'ERR_STATE_TRANSITION'])
+    await mill.cancel(id, { who: 'ann', reason: 'test' })
+    const again = await ask('runJobAgain', { params: { id }, body: { reason: 'a mistake' } })
+    assert.notEqual(again.id, id)
+    const job = await mill.job(again.id)
+    assert.deepEqual(
+      [job?.state, job?.payload, job?.priority, job?.attempts, job?.options?.name, job?.tenant, job?.key],
+      ['queued', '{"n":1,"pin":"1234"}', 2, 4, 'invoice', { orgId: 'o' }, null],
+    )
+    const { items } = await ask('listAudit', { query: { action: 'enqueue', jobId: again.id } })
+    assert.deepEqual([items[0]?.reason, items[0]?.before.of], ['a mistake', id])
+    const dead = await send('runJobAgain', { params: { id: await bury() }, body: {} })
+    assert.match(dead.body.message ?? '', /replay it instead/)
+  },
 }

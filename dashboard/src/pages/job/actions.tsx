@@ -5,6 +5,7 @@ import { ActDialog } from '../../parts/act-dialog.tsx'
 import { ActButton, Tick } from '../../parts/fields.tsx'
 import { useToast } from '../../parts/toast.tsx'
 import { routeTo } from '../../router/route.ts'
+import { goTo } from '../../router/use-route.ts'
 
 interface ActionsProps {
   readonly job: JobDetail
@@ -14,7 +15,7 @@ interface ActionsProps {
 /** The actions for a job in its state. */
 export function JobActions({ job, onDone }: ActionsProps) {
   const session = useSession()
-  const [asked, setAsked] = useState<'cancel' | 'retry' | 'undo' | null>(null)
+  const [asked, setAsked] = useState<'cancel' | 'replay' | 'again' | 'undo' | null>(null)
   const close = (): void => setAsked(null)
   const done = (): void => {
     close()
@@ -22,6 +23,7 @@ export function JobActions({ job, onDone }: ActionsProps) {
   }
   const isLive = job.state === 'queued' || job.state === 'in_progress'
   const isDead = job.state === 'dead_letter'
+  const isOver = job.state === 'completed' || job.state === 'cancelled' || job.state === 'superseded'
   const hasDesk = hasFacet(session, 'deadLetters')
   return (
     <>
@@ -35,10 +37,15 @@ export function JobActions({ job, onDone }: ActionsProps) {
           <a class="button" href={routeTo('dead-letters', job.id)}>
             Edit payload
           </a>
-          <ActButton icon="again" needs="operator" look="primary" onClick={() => setAsked('retry')}>
-            Retry job
+          <ActButton icon="again" needs="operator" look="primary" onClick={() => setAsked('replay')}>
+            Replay job
           </ActButton>
         </>
+      )}
+      {isOver && (
+        <ActButton icon="again" needs="operator" onClick={() => setAsked('again')}>
+          Run again
+        </ActButton>
       )}
       {job.state === 'discarded' && hasDesk && (
         <ActButton icon="undo" needs="operator" onClick={() => setAsked('undo')}>
@@ -46,7 +53,8 @@ export function JobActions({ job, onDone }: ActionsProps) {
         </ActButton>
       )}
       {asked === 'cancel' && <Cancel job={job} onDone={done} onClose={close} />}
-      {asked === 'retry' && <Retry job={job} onDone={done} onClose={close} />}
+      {asked === 'again' && <RunAgain job={job} onClose={close} />}
+      {asked === 'replay' && <Replay job={job} onDone={done} onClose={close} />}
       {asked === 'undo' && <Undo job={job} onDone={done} onClose={close} />}
     </>
   )
@@ -81,14 +89,14 @@ function Cancel({ job, onDone, onClose }: AskedProps) {
   )
 }
 
-function Retry({ job, onDone, onClose }: AskedProps) {
+function Replay({ job, onDone, onClose }: AskedProps) {
   const api = useApi()
   const toast = useToast()
   const [force, setForce] = useState(false)
   return (
     <ActDialog
-      title="Retry this job?"
-      verb="Retry job"
+      title="Replay this job?"
+      verb="Replay job"
       act={(reason) =>
         api.call('retryJob', { params: { id: job.id }, body: { force, ...(reason !== undefined && { reason }) } })
       }
@@ -102,6 +110,31 @@ function Retry({ job, onDone, onClose }: AskedProps) {
         It goes back into the queue as it is, with all its attempts. To change its payload first, use “Edit payload”.
       </p>
       <Tick label="Even so: also if it was already replayed too often" checked={force} onChange={setForce} />
+    </ActDialog>
+  )
+}
+
+function RunAgain({ job, onClose }: Pick<AskedProps, 'job' | 'onClose'>) {
+  const api = useApi()
+  const toast = useToast()
+  return (
+    <ActDialog
+      title="Run this job again?"
+      verb="Run again"
+      act={(reason) =>
+        api.call('runJobAgain', { params: { id: job.id }, body: { ...(reason !== undefined && { reason }) } })
+      }
+      onDone={({ id }) => {
+        onClose()
+        toast({ text: 'Enqueued as a new job' })
+        goTo(routeTo('jobs', id))
+      }}
+      onClose={onClose}
+    >
+      <p>
+        A new job with the same payload, priority, attempts and tenant is enqueued, without a key. This one stays as it
+        is.
+      </p>
     </ActDialog>
   )
 }

@@ -14,6 +14,7 @@ import { routeTo } from '../../router/route.ts'
 import { DoneByHand } from '../audit-list.tsx'
 import { EditNotice } from '../edited-payload.tsx'
 import { JobActions } from './actions.tsx'
+import { enqueueCommand } from './enqueue-command.ts'
 import { ErrorCard } from './error-card.tsx'
 import { Why } from './explanation.tsx'
 import { Facts } from './facts.tsx'
@@ -107,7 +108,7 @@ function Body({ shown }: { readonly shown: ShownJob }) {
           </Card>
         </div>
         <div>
-          <Card title="Payload">
+          <Card title="Payload" aside={<CopyButton text={enqueueCommand(job)} what="the command that enqueues it" />}>
             <EditNotice audit={audit} />
             <JsonView value={job.payload} what="payload" />
           </Card>

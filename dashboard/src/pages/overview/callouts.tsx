@@ -1,41 +1,9 @@
-import { useEffect, useState } from 'preact/hooks'
 import { hasFacet, useSession } from '../../api/context.ts'
 import type { Overview } from '../../api/shapes.ts'
-import { useLiveState } from '../../live/context.ts'
 import { counted, whole } from '../../parts/format.ts'
 import { Icon } from '../../parts/icon.tsx'
-import { Ago } from '../../parts/time.tsx'
 import { routeTo } from '../../router/route.ts'
 import { totalCounts } from '../../shell/overview-context.ts'
-
-const PATIENCE_MS = 2_000
-
-/** Whether the connection has been lost for a moment already: most losses are mended before anybody could read of them. */
-function useIsLost(): boolean {
-  const state = useLiveState()
-  const [isLost, setLost] = useState(false)
-  useEffect(() => {
-    if (state === 'live') setLost(false)
-    if (state !== 'waiting') return
-    const timer = setTimeout(() => setLost(true), PATIENCE_MS)
-    return () => clearTimeout(timer)
-  }, [state])
-  return isLost
-}
-
-/** Without a connection the numbers are old, and nothing else on this page would say so. */
-function Stale({ atMs }: { readonly atMs: number }) {
-  if (!useIsLost()) return null
-  return (
-    <p class="notice tone-bad" role="status">
-      <Icon name="warn" />
-      <span>
-        <strong>No connection to the server.</strong> What you see here is from <Ago atMs={atMs} />. Check that{' '}
-        <code>millrace serve</code> or <code>millrace start</code> is running; this page reconnects by itself.
-      </span>
-    </p>
-  )
-}
 
 /** What needs attention, above all numbers; empty when nothing does. */
 export function Callouts({ overview }: { readonly overview: Overview }) {
@@ -44,7 +12,6 @@ export function Callouts({ overview }: { readonly overview: Overview }) {
   const { alertsFiring, workers, paused } = overview
   return (
     <div class="callouts">
-      <Stale atMs={overview.atMs} />
       {alertsFiring > 0 && (
         <a class="notice tone-bad" href={routeTo('alerts')}>
           <Icon name="alerts" />
