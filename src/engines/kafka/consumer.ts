@@ -73,10 +73,8 @@ export class KafkaConsumer implements Consumer {
 
   async claim(request: ClaimRequest): Promise<readonly Lease[]> {
     if (request.from === 'expired' || this.#parts.subscription.types === 'every') {
-      throw new UnsupportedError({
-        engine: 'kafka',
-        limit: `brings expired leases back by itself; nothing can be claimed from 'expired'`,
-      })
+      const limit = `brings expired leases back by itself; nothing can be claimed from 'expired'`
+      throw new UnsupportedError({ engine: 'kafka', limit })
     }
     const stops = [request.signal, this.#closing.signal, this.#parts.engineClosed]
     const isOver = (): boolean => stops.some(({ aborted }) => aborted)
@@ -295,6 +293,7 @@ export class KafkaConsumer implements Consumer {
 
   #openNowMs(): number {
     if (this.#parts.engineClosed.aborted) throw new ClosedError('the kafka engine')
+    this.#leases.followClock()
     return this.#parts.clock.nowMs()
   }
 }

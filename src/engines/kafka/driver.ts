@@ -99,7 +99,8 @@ export function guarded(pool: ConnectionPool): ConnectionPool {
  * was tracked since, or whose metadata was dropped meanwhile, would be an exception that nothing catches and end the
  * process. So every answer has all topics that were asked for or are tracked, or is an error, after which it joins again.
  */
-export function completeMetadata(client: Client, member: RawConsumer): void {
+export function guardMember(client: Client, member: RawConsumer): void {
+  guarded(member.connections)
   const ask = member[client.kMetadata].bind(member)
   member[client.kMetadata] = (options, callback) =>
     ask(options, (error, metadata) => {

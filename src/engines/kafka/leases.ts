@@ -76,8 +76,8 @@ export class Leases {
     this.#steps = new ClockSteps(clock)
   }
 
-  /** What is left of every lease stays when the clock is set. */
-  #followClock(): void {
+  /** What is left of every lease stays when the clock is set. To be called before leases are checked, once for all. */
+  followClock(): void {
     const stepMs = this.#steps.take()
     if (stepMs === 0) return
     for (const grant of this.#grants.values()) grant.expiresAtMs += stepMs
@@ -114,7 +114,6 @@ export class Leases {
 
   /** The grip while it holds; else why it does not. */
   check(lease: Lease, nowMs: number): KafkaLease | LostReason {
-    this.#followClock()
     const grant = this.find(lease)
     if (grant === null) return 'expired'
     if (grant.owned.isLost) return 'revoked'
@@ -137,7 +136,7 @@ export class Leases {
   }
 
   removeExpired(nowMs: number): readonly KafkaLease[] {
-    this.#followClock()
+    this.followClock()
     if (nowMs < this.#noneBeforeMs) return NONE
     const removed = this.#removeWhere(({ expiresAtMs }) => expiresAtMs <= nowMs)
     this.#noneBeforeMs = this.nextExpiryMs

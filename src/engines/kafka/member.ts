@@ -1,15 +1,7 @@
 import { EngineError } from '../../errors.ts'
 import type { Clock } from '../../time/clock.ts'
 import { explained } from './client-faults.ts'
-import {
-  type Client,
-  clientOptions,
-  completeMetadata,
-  GroupCalls,
-  guarded,
-  isKafkaError,
-  type RawConsumer,
-} from './driver.ts'
+import { type Client, clientOptions, GroupCalls, guardMember, isKafkaError, type RawConsumer } from './driver.ts'
 import { within } from './faults.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { clientIdOf } from './members.ts'
@@ -84,8 +76,7 @@ export class GroupMember {
       retries: true,
       protocolsMetadata: () => this.#beforeJoin(),
     })
-    guarded(this.raw.connections)
-    completeMetadata(client, this.raw)
+    guardMember(client, this.raw)
     this.raw.on('error', (error: Error) => {
       parts.onError(error)
       this.#isStranded = true

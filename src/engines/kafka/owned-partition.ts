@@ -56,7 +56,6 @@ export class OwnedPartition implements PartitionName {
   readonly #doubtfulBelow: number
   /** Fetched and not parsed: a record is parsed when a worker can take it. */
   readonly #unread: RecordCursor[] = []
-  #unreadBytes = 0
   #fetchedTo: number
   #wasFull = false
 
@@ -127,6 +126,13 @@ export class OwnedPartition implements PartitionName {
     return this.#unreadBytes < HUNGRY_BYTES && this.#hasRoom && !this.isLost && !this.isDraining
   }
 
+  /** Without what was read of a piece already: asking for more only when all of it is read would leave the worker waiting. */
+  get #unreadBytes(): number {
+    let bytes = 0
+    for (const cursor of this.#unread) bytes += cursor.unreadBytes
+    return bytes
+  }
+
   /** Where fetching goes on. */
   get fetchedTo(): number {
     return this.#fetchedTo
@@ -142,7 +148,6 @@ export class OwnedPartition implements PartitionName {
     const isAny = cursor.count > 0
     this.#fetchedTo = cursor.end
     this.#unread.push(cursor)
-    this.#unreadBytes += cursor.bytes
     this.#dropRead()
     return isAny
   }
@@ -158,7 +163,6 @@ export class OwnedPartition implements PartitionName {
   /** Drops what was fetched and not parsed, so that it is fetched again. */
   rewind(): void {
     this.#unread.length = 0
-    this.#unreadBytes = 0
     this.#fetchedTo = this.watermark.readTo
   }
 
@@ -201,7 +205,6 @@ export class OwnedPartition implements PartitionName {
   #dropRead(): void {
     for (let [cursor] = this.#unread; cursor?.count === 0; [cursor] = this.#unread) {
       this.#unread.shift()
-      this.#unreadBytes -= cursor.bytes
       this.watermark.readUpTo(cursor.end)
     }
   }

@@ -26,7 +26,6 @@ const NONE: readonly AbortedTransaction[] = []
 export class RecordCursor {
   /** Records that it has still to bring: those of whole batches, without the marks of transactions and what was aborted. */
   count: number
-  readonly bytes: number
   /** Where the log goes on behind it, also where the last records were compacted away. */
   end: number
   readonly #client: Client
@@ -48,7 +47,6 @@ export class RecordCursor {
     this.#client = client
     this.#place = { topic: place.topic, partition: place.partition, prefix: `${place.topic}:${place.partition}:` }
     this.#batches = batches
-    this.bytes = batches.length
     this.end = from
     const filter = aborted.length === 0 ? null : new AbortFilter(aborted)
     this.#aborted = filter === null ? null : new Set()
@@ -67,6 +65,11 @@ export class RecordCursor {
       else if (!isControl(batches, at)) count += batches.readInt32BE(at + COUNT_AT)
     }
     this.count = count
+  }
+
+  /** Bytes that are still to be read. */
+  get unreadBytes(): number {
+    return this.#batchesEnd - this.#nextBatchAt + this.#records.bytes.length - this.#records.at
   }
 
   next(): LoggedRecord | null {
