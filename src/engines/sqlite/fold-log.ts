@@ -8,8 +8,8 @@ const RETRY_MS = 2
 
 /**
  * Folds the log back before this connection closes. SQLite does it only for the last one to close, and two that close at the
- * same moment each find the other one there: then nobody does. So whoever wrote something folds it back while it is still
- * there, which no writer and no reader waits for.
+ * same moment each find the other one there: then nobody does. So a connection that wrote something folds it back first. No
+ * writer and no reader waits for that.
  *
  * It never fails: the log has everything, and the next process that opens the file reads it.
  */
