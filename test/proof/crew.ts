@@ -47,6 +47,9 @@ export class RoundCrew implements Crew {
   #isStopping = false
   /** Processes that are started get their parts when it resolves. */
   #gate: Promise<void> = Promise.resolve()
+  /** The same for programs that are not of the crew, which run on until the processes have stopped. */
+  #outsideGate: Promise<void> = Promise.resolve()
+  readonly #outside = new Set<Promise<unknown>>()
 
   constructor(options: CrewOptions) {
     this.#options = options
@@ -97,12 +100,22 @@ export class RoundCrew implements Crew {
       await Promise.all(members.map(({ ready }) => ready))
       await before?.()
       for (const member of members) member.signal(signal)
-      await Promise.all(members.map(({ exited }) => exited))
-      await act()
+      this.#outsideGate = gate
+      const ends = await Promise.all(members.map(({ exited }) => exited))
+      await Promise.allSettled(this.#outside)
+      await act(ends.every((how) => how === '0'))
     } finally {
       openGate()
     }
     await Promise.all(members.map((member) => this.#successors.get(member)))
+  }
+
+  /** Runs another program on the store, when nothing keeps all of them away from it. */
+  async runOutside(run: () => Promise<void>): Promise<void> {
+    for (let gate: Promise<void> | null = null; gate !== this.#outsideGate; await gate) gate = this.#outsideGate
+    const running = run()
+    this.#outside.add(running)
+    await running.finally(() => this.#outside.delete(running))
   }
 
   /** Workers of the newer version take the place of the older ones, so that nothing waits for one of them by chance. */

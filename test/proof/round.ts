@@ -94,7 +94,10 @@ async function playWith(crew: RoundCrew, store: Store, playing: Playing): Promis
   let struck = 0
   const foreign = performForeign(
     generateForeign({ seed, jobs: Math.ceil(playing.jobs * FOREIGN_SHARE), spanMs: playing.program.spanMs }),
-    store.producers,
+    store.producers.map((producer) => ({
+      ...producer,
+      produce: (type, jobs) => crew.runOutside(() => producer.produce(type, jobs)),
+    })),
     { recorder, clock: systemClock, signal: NEVER },
   )
   await strikeAll({

@@ -82,10 +82,14 @@ export interface Crew {
   replace(process: CrewProcess, env?: Readonly<Record<string, string>>): Promise<CrewProcess>
   /** Starts one and does not wait until it works: to strike it while it opens and joins. */
   launch(role: Role, env?: Readonly<Record<string, string>>): CrewProcess
-  /** Stops every process, acts while none runs, and starts them again. None is started meanwhile. `before`: while they still run. */
+  /**
+   * Stops every process, acts while none runs, and starts them again. None is started meanwhile, and no other program uses the
+   * store. `before`: while they still run. `isOrderly`: every process ended by itself; a job of its own or another fault may
+   * have killed one.
+   */
   whileStopped(
     signal: 'SIGTERM' | 'SIGKILL',
-    acts: { readonly before?: () => Promise<void>; readonly act: () => Promise<void> },
+    acts: { readonly before?: () => Promise<void>; readonly act: (isOrderly: boolean) => Promise<void> },
   ): Promise<void>
 }
 

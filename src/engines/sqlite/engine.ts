@@ -35,6 +35,7 @@ import { createDeadLetters } from './dead-letters.ts'
 import { insertJobs, insertOnly } from './enqueue.ts'
 import { toEngineError } from './faults.ts'
 import { assertLocal, readMounts } from './file-system.ts'
+import { foldLog } from './fold-log.ts'
 import { createControls, createInspector } from './inspector.ts'
 import { applyMigrations, assertCurrent, needsMigration } from './migrate.ts'
 import { createOutbox } from './outbox.ts'
@@ -132,7 +133,9 @@ export class SqliteEngine implements Engine {
 
   async #close(): Promise<void> {
     await this.#core.close()
-    if (typeof this.#options.database === 'string') this.#core.connection.close()
+    if (typeof this.#options.database !== 'string') return
+    await foldLog(this.#core.connection)
+    this.#core.connection.close()
   }
 
   /** Throws a ClosedError once `close` has been called. */

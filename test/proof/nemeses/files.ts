@@ -39,6 +39,9 @@ const SINCE_BACKUP = { allows: ['lose-recent'], recentMs: 0 } as const
 /** Half a second later at the latest the processes refuse what would be written to a file that is gone. */
 const UNTIL_NOTICED = { allows: ['lose-all'], undoesForMs: 500 } as const
 
+/** A process that is killed leaves in the log what was acknowledged, so the log is not deleted and all are stopped once more. */
+const ORDERLY_TRIES_MAX = 3
+
 /** So long the processes go on with a file that is not theirs any more: less and more than they need to notice it. */
 const noticing = (random: () => number): Promise<void> => systemClock.sleep(between(random, 100, 2_500))
 
@@ -118,12 +121,20 @@ export function fileNemeses(file: string): readonly Nemesis[] {
         })
       },
     ),
-    ofFile('log-removed', 'stops all processes, deletes the log and its index, and starts them', {}, ({ crew }) =>
-      crew.whileStopped('SIGTERM', {
-        act: async () => {
-          for (const part of parts(file).slice(1)) rmSync(part, { force: true })
-        },
-      }),
+    ofFile(
+      'log-removed',
+      'stops all processes, deletes the log and its index, and starts them',
+      {},
+      async ({ crew }) => {
+        let isRemoved = false
+        for (let tries = 0; !isRemoved && tries < ORDERLY_TRIES_MAX; tries += 1)
+          await crew.whileStopped('SIGTERM', {
+            act: async (isOrderly) => {
+              if (isOrderly) for (const part of parts(file).slice(1)) rmSync(part, { force: true })
+              isRemoved = isOrderly
+            },
+          })
+      },
     ),
     ofFile('index-removed', 'kills all processes, deletes the index of the log, and starts them', {}, ({ crew }) =>
       crew.whileStopped('SIGKILL', { act: async () => rmSync(`${file}-shm`, { force: true }) }),

@@ -1,6 +1,6 @@
 /** Each fault of the file of a round is seen by who uses it while it lasts, and is healed when its strike resolves. */
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -132,12 +132,33 @@ for (const [name, wanted] of Object.entries(SEEN))
     )
   })
 
+test('log-removed: the log that a killed process leaves stays there', async () => {
+  const nemesis = store.nemeses.find((one) => one.name === 'log-removed')
+  assert.ok(nemesis)
+  const log = `${file}-wal`
+  await engine.close()
+  const seen: (readonly [isOrderly: boolean, isThere: boolean])[] = []
+  const scene = sceneWith(() => {})
+  const whileStopped: Crew['whileStopped'] = async (_signal, { act }) => {
+    const isOrderly = seen.length === 1
+    writeFileSync(log, '')
+    await act(isOrderly)
+    seen.push([isOrderly, existsSync(log)])
+  }
+  await nemesis.strike({ ...scene, crew: { ...scene.crew, whileStopped } }, Math.random)
+  assert.deepEqual(seen, [
+    [false, true],
+    [true, false],
+  ])
+  await openIt()
+})
+
 /** One that uses the file in this process. */
 function sceneWith(onRestart: () => void): Scene {
   const whileStopped: Crew['whileStopped'] = async (_signal, { before: first, act }) => {
     await first?.()
     await engine.close()
-    await act()
+    await act(true)
     await openIt()
     onRestart()
   }
