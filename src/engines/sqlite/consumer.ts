@@ -45,15 +45,15 @@ export class SqliteConsumer implements Consumer {
   async claim(request: ClaimRequest): Promise<readonly Lease[]> {
     const { clock, wakeups } = this.#core
     const untilMs = clock.monotonicMs() + request.waitMs
-    const signal = AbortSignal.any([request.signal, this.#closing.signal])
-    while (!signal.aborted) {
+    const isOver = (): boolean => request.signal.aborted || this.#closing.signal.aborted
+    while (!isOver()) {
       if (this.#core.isBehind) await this.#core.followClock()
       const isSure = this.#hasMore && request.from !== 'expired'
       const next = isSure ? READY : await this.#core.read('claim', () => this.#nextDue(request))
       if (next.ready) {
         let settling: readonly Promise<unknown>[] = []
         const leases = await this.#core.writeVolatile('claim', () => {
-          const taken = signal.aborted ? [] : this.#take(request)
+          const taken = isOver() ? [] : this.#take(request)
           // Here, because a settle of the same transaction is acknowledged with this claim.
           settling = this.#returning.size === 0 ? [] : taken.flatMap(({ job }) => this.#returning.get(job.id) ?? [])
           return taken
@@ -69,6 +69,8 @@ export class SqliteConsumer implements Consumer {
       if (leftMs <= 0) return []
       if (next === READY) continue
       const nextInMs = next.ready ? 0 : (next.nextMs ?? Number.POSITIVE_INFINITY) - clock.nowMs()
+      // Only here: a signal that is made of others stays with them until a full collection.
+      const signal = AbortSignal.any([request.signal, this.#closing.signal])
       await wakeups.wait(Math.max(1, Math.min(leftMs, nextInMs)), signal)
     }
     return []
