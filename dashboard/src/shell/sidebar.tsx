@@ -1,12 +1,13 @@
 import { useEffect, useState } from 'preact/hooks'
 import { mayAct, useAccess } from '../api/context.ts'
-import { readToken } from '../api/token.ts'
 import { useLiveState } from '../live/context.ts'
 import type { LiveState } from '../live/live.ts'
 import { brief } from '../parts/format.ts'
 import { Icon, type IconName, Wheel } from '../parts/icon.tsx'
 import { applyTheme, readTheme, type Theme } from '../parts/theme.ts'
+import { Exact } from '../parts/time.tsx'
 import { type Page, routeTo } from '../router/route.ts'
+import { LinkDialog } from './link-dialog.tsx'
 import type { Place } from './navigation.ts'
 import { totalCounts, useOverview } from './overview-context.ts'
 
@@ -143,7 +144,8 @@ function ThemeChoice() {
 }
 
 function SidebarFoot({ onHelp }: { readonly onHelp: () => void }) {
-  const { session, signOut } = useAccess()
+  const { session, logOut } = useAccess()
+  const [isLinking, setLinking] = useState(false)
   return (
     <div class="sidebar-foot">
       <div class="sidebar-tools">
@@ -162,14 +164,27 @@ function SidebarFoot({ onHelp }: { readonly onHelp: () => void }) {
         {session.who} · {session.role}
         {!mayAct(session, 'operator') && ' (may look, not act)'}
       </p>
+      {session.untilMs !== null && (
+        <p>
+          by a link, until <Exact atMs={session.untilMs} />
+        </p>
+      )}
       <p class="quiet">
         {session.engine} · v{session.version}
       </p>
-      {readToken() !== null && (
-        <button type="button" class="button small" onClick={signOut}>
-          Forget the token
-        </button>
-      )}
+      <div class="sidebar-acts">
+        {session.tokens && mayAct(session, 'operator') && (
+          <button type="button" class="button small" onClick={() => setLinking(true)}>
+            Read-only link
+          </button>
+        )}
+        {(session.by === 'login' || session.by === 'link') && (
+          <button type="button" class="button small" onClick={logOut}>
+            Log out
+          </button>
+        )}
+      </div>
+      {isLinking && <LinkDialog onClose={() => setLinking(false)} />}
     </div>
   )
 }
