@@ -41,7 +41,7 @@ export function Login({ note, onToken }: LoginProps) {
           value={token}
           onInput={setToken}
           required
-          hint="This browser stays logged in, in all tabs, until you log out or close it. It does not keep the token."
+          hint="This browser stays logged in, in all tabs, until you log out, close it, or do not use this page for 12 hours. It does not keep the token."
         />
         <button type="submit" class="button primary" disabled={isBusy}>
           Log in

@@ -7,6 +7,7 @@ import type { Route } from '../router/route.ts'
 import { useRoute } from '../router/use-route.ts'
 import { CurrentPage } from './current-page.tsx'
 import { Help } from './help.tsx'
+import { LinkDialog } from './link-dialog.tsx'
 import { placesFor } from './navigation.ts'
 import { OverviewContext } from './overview-context.ts'
 import { useShortcuts } from './shortcuts.ts'
@@ -47,6 +48,7 @@ export function Shell() {
   const route = useRoute()
   const overview = useOverviewFeed()
   const [isHelping, setHelping] = useState(false)
+  const [isLinking, setLinking] = useState(false)
   const places = useMemo(() => placesFor(session), [session])
   const help = useCallback(() => setHelping(true), [])
   useShortcuts({ places, onHelp: help })
@@ -54,11 +56,12 @@ export function Shell() {
   return (
     <OverviewContext.Provider value={overview}>
       <div class="shell">
-        <Sidebar places={places} current={route.page} onHelp={help} />
+        <Sidebar places={places} current={route.page} onHelp={help} onLink={() => setLinking(true)} />
         <main id="main" tabIndex={-1}>
           <CurrentPage route={route} />
         </main>
       </div>
+      {isLinking && <LinkDialog onClose={() => setLinking(false)} />}
       {isHelping && <Help places={places} onClose={() => setHelping(false)} />}
     </OverviewContext.Provider>
   )

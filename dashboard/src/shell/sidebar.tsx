@@ -7,7 +7,6 @@ import { Icon, type IconName, Wheel } from '../parts/icon.tsx'
 import { applyTheme, readTheme, type Theme } from '../parts/theme.ts'
 import { Exact } from '../parts/time.tsx'
 import { type Page, routeTo } from '../router/route.ts'
-import { LinkDialog } from './link-dialog.tsx'
 import type { Place } from './navigation.ts'
 import { totalCounts, useOverview } from './overview-context.ts'
 
@@ -37,9 +36,11 @@ interface SidebarProps {
   readonly places: readonly Place[]
   readonly current: Page | null
   readonly onHelp: () => void
+  /** To make a read-only link. */
+  readonly onLink: () => void
 }
 
-export function Sidebar({ places, current, onHelp }: SidebarProps) {
+export function Sidebar({ places, current, onHelp, onLink }: SidebarProps) {
   const [isOpen, setOpen] = useState(false)
   const callouts = useCallouts()
   // After navigation the menu closes.
@@ -72,7 +73,7 @@ export function Sidebar({ places, current, onHelp }: SidebarProps) {
             ))}
           </ul>
         </nav>
-        <SidebarFoot onHelp={onHelp} />
+        <SidebarFoot onHelp={onHelp} onLink={onLink} />
       </div>
     </header>
   )
@@ -143,9 +144,8 @@ function ThemeChoice() {
   )
 }
 
-function SidebarFoot({ onHelp }: { readonly onHelp: () => void }) {
+function SidebarFoot({ onHelp, onLink }: Pick<SidebarProps, 'onHelp' | 'onLink'>) {
   const { session, logOut } = useAccess()
-  const [isLinking, setLinking] = useState(false)
   return (
     <div class="sidebar-foot">
       <div class="sidebar-tools">
@@ -174,7 +174,7 @@ function SidebarFoot({ onHelp }: { readonly onHelp: () => void }) {
       </p>
       <div class="sidebar-acts">
         {session.tokens && mayAct(session, 'operator') && (
-          <button type="button" class="button small" onClick={() => setLinking(true)}>
+          <button type="button" class="button small" onClick={onLink}>
             Read-only link
           </button>
         )}
@@ -184,7 +184,6 @@ function SidebarFoot({ onHelp }: { readonly onHelp: () => void }) {
           </button>
         )}
       </div>
-      {isLinking && <LinkDialog onClose={() => setLinking(false)} />}
     </div>
   )
 }
