@@ -1,21 +1,14 @@
-import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { Api, type Problem } from './api/client.ts'
+import { useEffect, useMemo } from 'preact/hooks'
+import type { Api } from './api/client.ts'
 import { AccessContext } from './api/context.ts'
-import type { Session } from './api/shapes.ts'
-import { isSendable, keepToken, OtherTabs, readToken } from './api/token.ts'
 import { LiveContext } from './live/context.ts'
 import { Live } from './live/live.ts'
 import { pause } from './live/pause.ts'
 import { ErrorState, Loading } from './parts/states.tsx'
 import { Toasts } from './parts/toast.tsx'
+import { Login } from './shell/login.tsx'
 import { Shell } from './shell/shell.tsx'
-import { TokenPrompt } from './shell/token-prompt.tsx'
-
-type Gate =
-  | { readonly at: 'knocking' }
-  | { readonly at: 'shut'; readonly problem: Problem }
-  | { readonly at: 'token'; readonly wasRefused: boolean }
-  | { readonly at: 'open'; readonly session: Session }
+import { type Gate, useGate } from './shell/use-gate.ts'
 
 const KNOCK_AGAIN_MS = 3_000
 const REST_AFTER_MS = 60_000
@@ -45,68 +38,20 @@ function useLiveStream(api: Api, isWanted: boolean): Live {
   return live
 }
 
-/** Asks for the session, and for a token where one is needed: the other tabs first, then the user. */
-function useGate() {
-  const [gate, setGate] = useState<Gate>({ at: 'knocking' })
-  const tabs = useRef<OtherTabs | null>(null)
-  const askForToken = useCallback(() => {
-    setGate({ at: 'token', wasRefused: readToken() !== null })
-    keepToken(null)
-  }, [])
-  const api = useMemo(() => new Api({ root, token: readToken, onUnauthorized: askForToken }), [askForToken])
-  const knock = useCallback(async () => {
-    const result = await api.call('showSession', {})
-    if (result.ok) {
-      setGate({ at: 'open', session: result.value })
-      const token = readToken()
-      // Not before: a wrong one would be refused in every tab.
-      if (token !== null) tabs.current?.give(token)
-    } else if (result.problem.status !== 401) setGate({ at: 'shut', problem: result.problem })
-  }, [api])
-  useEffect(() => {
-    const others = new OtherTabs(root, {
-      onToken: () => void knock(),
-      onForgotten: () => setGate((now) => (now.at === 'open' ? { at: 'token', wasRefused: false } : now)),
-    })
-    tabs.current = others
-    // Beside the request: a server without tokens must not be waited for.
-    if (readToken() === null) others.ask()
-    void knock()
-    return () => others.close()
-  }, [knock])
-  return { gate, setGate, api, knock, tabs }
-}
-
 export function App() {
-  const { gate, setGate, api, knock, tabs } = useGate()
+  const { gate, api, knock, logIn, logOut } = useGate(root)
   useEffect(() => {
     if (gate.at !== 'shut') return
     const timer = setTimeout(() => void knock(), KNOCK_AGAIN_MS)
     return () => clearTimeout(timer)
   }, [gate, knock])
   const live = useLiveStream(api, gate.at === 'open')
-  const access = useMemo(() => {
-    if (gate.at !== 'open') return null
-    const signOut = (): void => {
-      keepToken(null)
-      tabs.current?.forget()
-      setGate({ at: 'knocking' })
-      void knock()
-    }
-    return { api, session: gate.session, signOut }
-  }, [api, gate, knock, setGate, tabs])
+  const access = useMemo(
+    () => (gate.at === 'open' ? { api, session: gate.session, logOut: () => void logOut() } : null),
+    [api, gate, logOut],
+  )
 
-  if (gate.at === 'token') {
-    const onToken = (token: string): void => {
-      if (isSendable(token)) {
-        keepToken(token)
-        void knock()
-      } else {
-        setGate({ at: 'token', wasRefused: true })
-      }
-    }
-    return <TokenPrompt wasRefused={gate.wasRefused} onToken={onToken} />
-  }
+  if (gate.at === 'login') return <Login note={gate.note} onToken={(token) => logIn({ token })} />
   if (access === null) return <Waiting gate={gate} knock={() => void knock()} />
   return (
     <AccessContext.Provider value={access}>

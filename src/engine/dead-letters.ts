@@ -83,6 +83,7 @@ export const OPERATOR_ACTIONS = [
   'webhook-redeliver',
   'row-requeue',
   'row-fail',
+  'link',
 ] as const
 export type OperatorAction = (typeof OPERATOR_ACTIONS)[number]
 

@@ -11,13 +11,15 @@ import { startSampling } from '../observe/sampling/sampler.ts'
 import { systemClock } from '../time/clock.ts'
 import { HOST_DEFAULT, PORT_DEFAULT } from './address.ts'
 import { buildApp, withSecurityHeaders } from './app.ts'
-import { type AdminToken, authentication } from './auth.ts'
+import { type AdminToken, authentication, checkUserHeader, knownTokens } from './auth.ts'
 import type { AdminContext, AdminOptions } from './context.ts'
+import { SessionCookie } from './cookie.ts'
 import { checkListenHost, nodePeer } from './guards.ts'
 import { Operations } from './operations.ts'
 import { builtPage, Page } from './page.ts'
 import { probesOf } from './probes.ts'
 import { type Listening, listenOn } from './server.ts'
+import { Sessions } from './sessions.ts'
 import { Streams } from './streams.ts'
 
 /** The HTTP API and the dashboard of one mill. */
@@ -45,6 +47,7 @@ const ADMIN_NAMES: OptionNames<AdminOptions> = {
   hosts: true,
   page: true,
   basePath: true,
+  trustUserHeader: true,
   publicHealth: true,
   health: true,
   healthEndpoints: true,
@@ -63,9 +66,11 @@ const ADMIN_NAMES: OptionNames<AdminOptions> = {
 export function createAdmin(mill: Mill, options: AdminOptions = {}): Admin {
   refuseUnknown(options, ADMIN_NAMES, 'createAdmin')
   const { clock = systemClock } = options
-  const tokens = checkTokens(options.tokens)
-  const authenticate = authentication(tokens)
+  const tokens = knownTokens(checkTokens(options.tokens))
   const basePath = checkBasePath(options.basePath ?? '')
+  const sessions = new Sessions(tokens, clock)
+  const userHeader = checkUserHeader(options.trustUserHeader)
+  const identification = { tokens, sessions, cookie: new SessionCookie(basePath), userHeader }
   const own = ownParts(mill, options)
   const admin: AdminContext = {
     mill,
@@ -79,6 +84,7 @@ export function createAdmin(mill: Mill, options: AdminOptions = {}): Admin {
     pages: options.pages ?? [],
     metrics: own.metrics,
     hasTokens: tokens.length > 0,
+    ...{ basePath, sessions },
     health: options.health ?? {},
     clock,
     log: options.log ?? silentLog,
@@ -86,7 +92,7 @@ export function createAdmin(mill: Mill, options: AdminOptions = {}): Admin {
   const streams = new Streams(admin)
   const folder = options.page === undefined ? builtPage() : options.page
   const app = buildApp({
-    ...{ admin, streams, authenticate, basePath },
+    ...{ admin, streams, identification, authenticate: authentication(identification), basePath },
     probes: probesOf(admin, options.healthEndpoints ?? {}),
     page: folder === null ? null : new Page(folder, basePath),
     hosts: new Set((options.hosts ?? []).map((host) => host.toLowerCase())),

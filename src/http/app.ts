@@ -1,13 +1,14 @@
 import { ServerResponse } from 'node:http'
 import { type Context, Hono } from 'hono'
 import { getPath } from 'hono/utils/url'
-import { type Authenticate, demandRole } from './auth.ts'
+import { type Authenticate, demandRole, type Identification } from './auth.ts'
 import type { AdminContext } from './context.ts'
-import { STREAM_PATH } from './contract/index.ts'
+import { LOGIN_PATH, LOGOUT_PATH, STREAM_PATH } from './contract/index.ts'
 import { checkHost, checkOrigin, checkPeer, SECURITY_HEADERS } from './guards.ts'
 import { deadLetterHandlers } from './handlers/dead-letters.ts'
 import { jobHandlers } from './handlers/jobs.ts'
 import { operatingHandlers } from './handlers/operating.ts'
+import { addLogin } from './login.ts'
 import { openApiDocument } from './openapi.ts'
 import { packageVersion } from './package-info.ts'
 import { hasDotSegment, type Page, WITHOUT_PAGE } from './page.ts'
@@ -21,6 +22,7 @@ export interface AppOptions {
   readonly admin: AdminContext
   readonly streams: Streams
   readonly probes: Probes
+  readonly identification: Identification
   readonly authenticate: Authenticate
   readonly page: Page | null
   /** Without a trailing slash; empty at the root. */
@@ -39,11 +41,13 @@ export function buildApp(options: AppOptions): Hono {
   app.use('*', async (context, next) => {
     guard(options, context)
     await next()
+    keepLogin(options, context)
   })
+  addLogin(app, { ...options.identification, clock: admin.clock, peer: options.peer })
   addProbes(app, options)
   const handlers = { ...operatingHandlers(admin), ...jobHandlers(admin), ...deadLetterHandlers(admin) }
   const table = { ...bound(handlers), ...options.routes }
-  addRoutes(app, table, { admin, admit: ({ req }) => options.authenticate(req.raw.headers) })
+  addRoutes(app, table, { admin, admit: ({ req }) => options.authenticate(req.raw) })
   addStream(app, options)
   addDocument(app, options)
   addRunbook(app)
@@ -66,10 +70,16 @@ function guard({ admin, probes, publicHealth, hosts, peer }: AppOptions, { req, 
   checkOrigin(req.raw, req.path)
 }
 
+/** A login that is used goes on, unless the request itself logs in or out. */
+function keepLogin({ identification: { cookie, sessions } }: AppOptions, { req, res }: Context): void {
+  const renewed = res.headers.has('set-cookie') ? null : cookie.forRenewal(req.raw, sessions)
+  if (renewed !== null) res.headers.append('set-cookie', renewed)
+}
+
 function addProbes(app: Hono, { probes, authenticate, publicHealth }: AppOptions): void {
   for (const [path, probe] of Object.entries(probes)) {
     app.get(path, ({ req }) => {
-      if (!publicHealth) demandRole(authenticate(req.raw.headers), 'viewer')
+      if (!publicHealth) demandRole(authenticate(req.raw), 'viewer')
       return probe()
     })
   }
@@ -77,17 +87,26 @@ function addProbes(app: Hono, { probes, authenticate, publicHealth }: AppOptions
 
 function addStream(app: Hono, { streams, authenticate }: AppOptions): void {
   app.get(STREAM_PATH, ({ req, env }) => {
-    demandRole(authenticate(req.raw.headers), 'viewer')
+    demandRole(authenticate(req.raw), 'viewer')
     // HEAD requests come here too, and would never close a stream.
     if (req.raw.method === 'HEAD') return new Response(null, { headers: { 'content-type': 'text/event-stream' } })
-    return streams.open(hangUpOf(env))
+    return streams.open(hangUpOf(env), () => isLetIn(authenticate, req.raw))
   })
+}
+
+function isLetIn(authenticate: Authenticate, request: Request): boolean {
+  try {
+    authenticate(request)
+    return true
+  } catch {
+    return false
+  }
 }
 
 function addDocument(app: Hono, { authenticate, basePath, routes }: AppOptions): void {
   const server = basePath === '' ? '/' : basePath
   app.get('/openapi.json', ({ req }) => {
-    demandRole(authenticate(req.raw.headers), 'viewer')
+    demandRole(authenticate(req.raw), 'viewer')
     const document = openApiDocument({ version: packageVersion(), server, routes })
     return Response.json(document, { headers: { 'cache-control': 'no-cache' } })
   })
@@ -141,6 +160,7 @@ function sentPath(env: unknown): string | null {
 }
 
 function methodsFor(path: string, probes: Probes, table: RouteTable): readonly string[] {
+  if (path === LOGIN_PATH || path === LOGOUT_PATH) return ['POST']
   const isPlain = Object.hasOwn(probes, path) || [STREAM_PATH, '/openapi.json'].includes(path)
   return isPlain ? ['GET', 'HEAD'] : methodsOf(path, table)
 }

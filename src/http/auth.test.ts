@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { bill, type Loose, stageOn, storeOf } from '../../test/fixtures/admin.ts'
 import { open } from '../client/mill.ts'
 import { createAdmin } from './admin.ts'
-import { authentication, mayAct } from './auth.ts'
+import { knownTokens, mayAct } from './auth.ts'
 import { ROUTES } from './contract/index.ts'
 import { ROLES, type RouteSpec } from './contract/route.ts'
 import { routeIds } from './routing.ts'
@@ -130,14 +130,14 @@ test('tokens that would protect nothing are refused, and not repeated', () => {
   ]
   for (const bad of given) {
     assert.throws(
-      () => Reflect.apply(authentication, null, [[bad]]),
+      () => Reflect.apply(knownTokens, null, [[bad]]),
       (error: Error) =>
         Reflect.get(error, 'code') === 'ERR_OPTION_INVALID' &&
         !/sh0rt|with a space in|a-good-token/.test(error.message),
       JSON.stringify(bad),
     )
   }
-  assert.throws(() => authentication([good, { ...good, who: 'bob' }]), /same token twice/)
+  assert.throws(() => knownTokens([good, { ...good, who: 'bob' }]), /same token twice/)
 })
 
 test('without tokens a caller on this machine is an admin, and may say who it is', async (t) => {

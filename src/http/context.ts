@@ -17,6 +17,7 @@ import type { Alert } from './contract/operating.ts'
 import type { DeepReadonly, Facet } from './contract/route.ts'
 import type { Operations } from './operations.ts'
 import type { RouteTable } from './routing.ts'
+import type { Sessions } from './sessions.ts'
 
 /** Pending, firing and recently resolved alerts. */
 export interface AlertSource {
@@ -47,6 +48,11 @@ export interface AdminOptions {
   readonly page?: string | null
   /** Where this is mounted, such as `/admin`; default: `/`. */
   readonly basePath?: string
+  /**
+   * A header with the user's name, such as `X-Forwarded-User`, that an authenticating proxy sets: the audit then has the
+   * user. Set it only if callers can come through that proxy alone, and it removes the header from what they send.
+   */
+  readonly trustUserHeader?: string
   /** Whether health and metrics need no token; default: false. */
   readonly publicHealth?: boolean
   /** More health endpoints by path, such as `/actuator/health`. */
@@ -74,6 +80,9 @@ export interface AdminContext {
   readonly pages: readonly string[]
   readonly metrics: () => Promise<Metrics>
   readonly hasTokens: boolean
+  /** Without a trailing slash; empty at the root. */
+  readonly basePath: string
+  readonly sessions: Sessions
   readonly health: NonNullable<AdminOptions['health']>
   readonly clock: Clock
   readonly log: Log

@@ -51,8 +51,7 @@ function nameOf(host: string): string {
  * name.
  */
 export function checkHost(request: Request, allowed: ReadonlySet<string>): void {
-  const host = request.headers.get('host') ?? hostOfUrl(request.url)
-  const name = nameOf(host)
+  const name = nameOf(hostOf(request))
   if (isLoopbackHost(name) || allowed.has(name)) return
   throw new HttpError(
     403,
@@ -61,8 +60,9 @@ export function checkHost(request: Request, allowed: ReadonlySet<string>): void 
   )
 }
 
-function hostOfUrl(url: string): string {
-  return URL.parse(url)?.host ?? ''
+/** With the port, if the request names one. */
+export function hostOf({ url, headers }: Request): string {
+  return headers.get('host') ?? URL.parse(url)?.host ?? ''
 }
 
 /**
@@ -82,8 +82,22 @@ function isForeign(request: Request): boolean {
   const site = request.headers.get('sec-fetch-site')
   if (site !== null && site !== 'same-origin' && site !== 'none') return true
   const origin = request.headers.get('origin')
-  const host = (request.headers.get('host') ?? hostOfUrl(request.url)).toLowerCase()
-  return origin !== null && URL.parse(origin)?.host !== host
+  return origin !== null && URL.parse(origin)?.host !== hostOf(request).toLowerCase()
+}
+
+/**
+ * For acts with a cookie, which browsers send without being asked: the browser must say that the page is ours. All of them
+ * send an Origin with a write.
+ */
+export function checkOwnPage(request: Request): void {
+  const { method, headers } = request
+  const isSaid = headers.get('sec-fetch-site') === 'same-origin' || headers.has('origin')
+  if (method === 'GET' || method === 'HEAD' || (isSaid && !isForeign(request))) return
+  throw new HttpError(
+    403,
+    'ERR_ORIGIN_REFUSED',
+    `with a cookie only the dashboard's own page can act; programs send 'Authorization: Bearer'`,
+  )
 }
 
 /** A user who follows a link, not a script or a frame. */

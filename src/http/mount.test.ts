@@ -144,3 +144,28 @@ test('closing ends open streams and connections', async (t) => {
     for (;;) if ((await reader.read()).done) throw new Error('ended')
   })
 })
+
+test('a login has the path of the mount, in Hono, Express and on a server of Node', async (t) => {
+  const tokens = [{ token: 'ann-token-0123456789', role: 'operator', who: 'ann' }] as const
+  const stage = await stageOn(t, 'memory:', { basePath: '/admin', tokens, peer: nodePeer })
+  const hono = new Hono()
+  hono.mount('/admin', stage.admin.fetch)
+  const parsed = express()
+  parsed.use(express.json())
+  parsed.use('/admin', (req: IncomingMessage, res: ServerResponse) => stage.admin.node(req, res))
+  // It creates a plain HTTP server by default.
+  const servers = [createAdaptorServer({ fetch: hono.fetch }) as Server, createServer(parsed)]
+  for (const server of [...servers, createServer(stage.admin.node)]) {
+    const url = await listen(t, server)
+    const headers = { 'content-type': 'application/json', origin: url }
+    const body = JSON.stringify({ token: tokens[0].token })
+    const login = await fetch(`${url}/admin/api/v1/login`, { method: 'POST', headers, body })
+    const [set = ''] = login.headers.getSetCookie()
+    assert.deepEqual([login.status, /; Path=([^;]*)/.exec(set)?.[1]], [204, '/admin'])
+    const sent = { ...headers, cookie: set.split(';')[0] ?? '' }
+    const paused = await fetch(`${url}/admin/api/v1/queues/bill/pause`, { method: 'POST', headers: sent, body: '{}' })
+    assert.equal(paused.status, 200, await paused.text())
+    await fetch(`${url}/admin/api/v1/logout`, { method: 'POST', headers: sent, body: '{}' })
+    assert.equal((await fetch(`${url}/admin/api/v1/session`, { headers: sent })).status, 401)
+  }
+})

@@ -21,6 +21,8 @@ export type RefusalCode =
   | 'ERR_MEDIA_TYPE'
   | 'ERR_BODY_TOO_LARGE'
   | 'ERR_TOO_MANY_STREAMS'
+  | 'ERR_TOO_MANY_LOGINS'
+  | 'ERR_NO_TOKENS'
 
 /** A request that was refused before anything was done. */
 export class HttpError extends Error {

@@ -135,7 +135,16 @@ function queryOf(url: string): Readonly<Record<string, string>> {
   return Object.fromEntries(entries)
 }
 
-function checked(part: 'params' | 'query' | 'body', shape: z.ZodType, value: unknown): unknown {
+/** The JSON of a request that is no route of the table. */
+export async function checkedBody<Shape extends z.ZodType>(shape: Shape, request: Request): Promise<z.output<Shape>> {
+  return checked('body', shape, await readJson(request))
+}
+
+function checked<Shape extends z.ZodType>(
+  part: 'params' | 'query' | 'body',
+  shape: Shape,
+  value: unknown,
+): z.output<Shape> {
   const result = shape.safeParse(value)
   if (!result.success) {
     throw invalid(result.error.issues.map(({ path, message }) => ({ path: [part, ...path].join('.'), message })))

@@ -21,6 +21,13 @@ const HEADERS = {
 }
 
 type Client = ReadableStreamDefaultController<Uint8Array>
+interface Connection {
+  /** Ends a slow one. Without it the client gets an error in its stream. */
+  readonly hangUp: (() => void) | null
+  /** Whether its caller may still listen: a login ends, also while its stream is open. */
+  readonly isLetIn: () => boolean
+}
+
 type Sources = Pick<AdminContext, 'mill' | 'sampler' | 'operations' | 'alerting' | 'clock'>
 
 /**
@@ -30,8 +37,7 @@ type Sources = Pick<AdminContext, 'mill' | 'sampler' | 'operations' | 'alerting'
 export class Streams {
   readonly #sources: Sources
   readonly #clock: Clock
-  /** With the function that ends the connection, if there is one. */
-  readonly #clients = new Map<Client, (() => void) | null>()
+  readonly #clients = new Map<Client, Connection>()
   readonly #jobs = new Set<string>()
   readonly #alerts = new Map<string, string>()
   #detach: (() => void) | null = null
@@ -43,8 +49,7 @@ export class Streams {
     this.#clock = sources.clock
   }
 
-  /** `hangUp` ends the connection of a slow client. Without it the client gets an error in its stream. */
-  open(hangUp: (() => void) | null = null): Response {
+  open(hangUp: Connection['hangUp'] = null, isLetIn: Connection['isLetIn'] = () => true): Response {
     if (this.#clients.size >= CLIENTS_MAX) {
       throw new HttpError(429, 'ERR_TOO_MANY_STREAMS', `${CLIENTS_MAX} event streams are open; close one`)
     }
@@ -53,7 +58,7 @@ export class Streams {
       {
         start: (controller) => {
           client = controller
-          this.#add(controller, hangUp)
+          this.#add(controller, { hangUp, isLetIn })
         },
         cancel: () => {
           if (client !== null) this.#remove(client)
@@ -69,14 +74,16 @@ export class Streams {
   }
 
   close(): void {
-    for (const client of [...this.#clients.keys()]) {
-      this.#remove(client)
-      client.close()
-    }
+    for (const client of [...this.#clients.keys()]) this.#end(client)
   }
 
-  #add(client: Client, hangUp: (() => void) | null): void {
-    this.#clients.set(client, hangUp)
+  #end(client: Client): void {
+    this.#remove(client)
+    client.close()
+  }
+
+  #add(client: Client, connection: Connection): void {
+    this.#clients.set(client, connection)
     this.#detach ??= this.#attach()
     this.#write(client, encode(': welcome\nretry: 2000\n\n'))
     void this.#greet(client)
@@ -129,8 +136,9 @@ export class Streams {
     let cancel = (): void => {}
     const arm = (): void => {
       cancel = this.#clock.after(HEARTBEAT_MS, () => {
-        this.#broadcast(encode(': alive\n\n'))
         arm()
+        for (const [client, { isLetIn }] of [...this.#clients]) if (!isLetIn()) this.#end(client)
+        this.#broadcast(encode(': alive\n\n'))
       })
     }
     arm()
@@ -171,7 +179,7 @@ export class Streams {
   #write(client: Client, bytes: Uint8Array): void {
     client.enqueue(bytes)
     if ((client.desiredSize ?? 0) > 0) return
-    const hangUp = this.#clients.get(client) ?? null
+    const hangUp = this.#clients.get(client)?.hangUp ?? null
     this.#remove(client)
     if (hangUp === null) client.error(new Error('the client reads too slowly'))
     else hangUp()

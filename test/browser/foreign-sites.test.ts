@@ -86,7 +86,7 @@ async function openDashboard(page: Page, url: string, hasTokens: boolean): Promi
   await page.goto(url)
   if (hasTokens) {
     await page.getByRole('textbox', { name: 'Token' }).fill(TOKEN)
-    await page.getByRole('button', { name: 'Open' }).click()
+    await page.getByRole('button', { name: 'Log in' }).click()
   }
   await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor()
 }

@@ -116,6 +116,7 @@ describe('millrace serve', () => {
       ['--host', '127.0.0.1'],
       ['--token', 'admin:secret-1'],
       ['--allow-host', 'jobs.example'],
+      ['--trust-user-header', 'x-forwarded-user'],
       ['--public-health'],
       ['--metrics-prefix', 'mine_'],
       ['--tables', 'jobs'],

@@ -1,4 +1,4 @@
-import { addressOf, STREAM_PLACE } from './places.ts'
+import { addressOf, LOGIN_PLACE, LOGOUT_PLACE, STREAM_PLACE } from './places.ts'
 import type { Answer, Request, RouteId, Routes } from './shapes.ts'
 
 /** An error of the server, or no response. */
@@ -18,8 +18,7 @@ export type Result<Value> =
 interface ApiOptions {
   /** The folder of the page; the API is next to it. */
   readonly root: string
-  readonly token: () => string | null
-  /** Called when the server asks for a token. */
+  /** Called when the server asks for a login. */
   readonly onUnauthorized: () => void
   readonly fetch?: typeof fetch
 }
@@ -30,10 +29,12 @@ interface Parts {
   readonly body?: unknown
 }
 
-/** The client of the contract. Every failure is a result, never an exception. */
+/** The client of the contract. Every failure is a result, never an exception. The browser adds the cookie of the login. */
 export class Api {
   readonly #options: ApiOptions
   readonly #fetch: typeof fetch
+  /** Counts logins: what was sent before one says nothing about it. */
+  #logins = 0
 
   constructor(options: ApiOptions) {
     this.#options = options
@@ -47,16 +48,14 @@ export class Api {
   ): Promise<Result<Answer<Routes[Id]>>> {
     const parts: Parts = request ?? {}
     const { method, path } = addressOf(id, parts)
-    const writes = method !== 'GET'
-    const token = this.#options.token()
+    const logins = this.#logins
     try {
-      const response = await this.#fetch(this.#url(path), {
+      const response = await this.#send(path, {
         method,
-        headers: headersOf(token, writes ? { 'content-type': 'application/json' } : {}),
         ...(method === 'POST' && { body: JSON.stringify(parts.body ?? {}) }),
         ...(signal !== undefined && { signal }),
       })
-      if (!response.ok) return { ok: false, problem: await this.#problem(response, token) }
+      if (!response.ok) return { ok: false, problem: await this.#problem(response, logins) }
       // The server has validated the answer by the same contract.
       return { ok: true, value: (await response.json()) as Answer<Routes[Id]> }
     } catch (error) {
@@ -66,31 +65,46 @@ export class Api {
 
   /** The event stream's bytes. */
   async stream(signal: AbortSignal): Promise<Result<ReadableStream<Uint8Array<ArrayBuffer>>>> {
-    const token = this.#options.token()
+    const logins = this.#logins
     try {
-      const headers = headersOf(token, { accept: 'text/event-stream' })
-      const response = await this.#fetch(this.#url(STREAM_PLACE), { headers, signal, cache: 'no-store' })
-      if (!response.ok || response.body === null) return { ok: false, problem: await this.#problem(response, token) }
+      const response = await this.#send(STREAM_PLACE, { method: 'GET', signal, cache: 'no-store' }, 'text/event-stream')
+      if (!response.ok || response.body === null) return { ok: false, problem: await this.#problem(response, logins) }
       return { ok: true, value: response.body }
     } catch (error) {
       return { ok: false, problem: unreachable(error) }
     }
   }
 
-  #url(path: string): string {
-    return this.#options.root.replace(/\/$/, '') + path
+  /** With a token, or with what a read-only link has. The cookie that it sets is for all tabs. */
+  login(given: { readonly token: string } | { readonly link: string }): Promise<Problem | null> {
+    return this.#change(LOGIN_PLACE, given)
   }
 
-  async #problem(response: Response, token: string | null): Promise<Problem> {
-    // Meanwhile another tab may have handed over a token, which this answer says nothing about.
-    if (response.status === 401 && token === this.#options.token()) this.#options.onUnauthorized()
+  logout(): Promise<Problem | null> {
+    return this.#change(LOGOUT_PLACE, {})
+  }
+
+  async #change(path: string, body: object): Promise<Problem | null> {
+    try {
+      const response = await this.#send(path, { method: 'POST', body: JSON.stringify(body) })
+      if (!response.ok) return problemFrom(response.status, await response.text())
+      this.#logins += 1
+      return null
+    } catch (error) {
+      return unreachable(error)
+    }
+  }
+
+  #send(path: string, init: RequestInit & { readonly method: string }, accept = 'application/json'): Promise<Response> {
+    const json = init.method === 'GET' ? {} : { 'content-type': 'application/json' }
+    return this.#fetch(this.#options.root.replace(/\/$/, '') + path, { ...init, headers: { accept, ...json } })
+  }
+
+  async #problem(response: Response, logins: number): Promise<Problem> {
+    if (response.status === 401 && logins === this.#logins) this.#options.onUnauthorized()
     const text = await response.text().catch(() => '')
     return problemFrom(response.status, text)
   }
-}
-
-function headersOf(token: string | null, more: Record<string, string>): Record<string, string> {
-  return { accept: 'application/json', ...more, ...(token !== null && { authorization: `Bearer ${token}` }) }
 }
 
 /** A proxy may answer with anything, so the shape of an error is not certain. */

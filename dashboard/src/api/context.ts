@@ -6,8 +6,8 @@ import type { Facet, Role, Session } from './shapes.ts'
 export interface Access {
   readonly api: Api
   readonly session: Session
-  /** Takes the token out of this tab and asks for another. */
-  readonly signOut: () => void
+  /** Ends the login in all tabs of this browser. */
+  readonly logOut: () => void
 }
 
 export const AccessContext = createContext<Access | null>(null)

@@ -6,6 +6,7 @@ import type { RouteId, Routes } from './shapes.ts'
 
 export const PLACES: { readonly [Id in RouteId]: `${Routes[Id]['method']} ${Routes[Id]['path']}` } = {
   showSession: 'get /api/v1/session',
+  createLink: 'post /api/v1/links',
   showOverview: 'get /api/v1/overview',
   showHistory: 'get /api/v1/history',
   listQueues: 'get /api/v1/queues',
@@ -50,7 +51,11 @@ export const PLACES: { readonly [Id in RouteId]: `${Routes[Id]['method']} ${Rout
   redeliverWebhook: 'post /api/v1/webhook-deliveries/{id}/redeliver',
 }
 
-export const STREAM_PLACE: typeof import('../../../src/http/contract/index.ts').STREAM_PATH = '/api/v1/events'
+type Contract = typeof import('../../../src/http/contract/index.ts')
+
+export const STREAM_PLACE: Contract['STREAM_PATH'] = '/api/v1/events'
+export const LOGIN_PLACE: Contract['LOGIN_PATH'] = '/api/v1/login'
+export const LOGOUT_PLACE: Contract['LOGOUT_PATH'] = '/api/v1/logout'
 
 type Values = Readonly<Record<string, unknown>>
 

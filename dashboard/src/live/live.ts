@@ -86,7 +86,7 @@ export class Live {
         this.#arrived()
         await this.#read(result.value, signal)
       } else if (result.problem.status === 401) {
-        // The token prompt starts the stream again.
+        // The login starts the stream again.
         return this.#become('waiting')
       }
       if (signal.aborted) return

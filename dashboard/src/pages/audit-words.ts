@@ -25,6 +25,7 @@ const WORDS: Readonly<Record<AuditAction, string>> = {
   'row-requeue': 'requeued row',
   'row-fail': 'failed row',
   forget: 'forgot',
+  link: 'made a read-only link',
 }
 
 export const AUDIT_ACTIONS = Object.keys(WORDS)

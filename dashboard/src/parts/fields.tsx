@@ -125,7 +125,7 @@ interface ActButtonProps {
 export function ActButton({ children, icon, needs, onClick, look, label, disabled = false }: ActButtonProps) {
   const session = useSession()
   const may = mayAct(session, needs)
-  const title = may ? undefined : `This needs the role ${needs}; your token has the role ${session.role}.`
+  const title = may ? undefined : `This needs the role ${needs}; you have the role ${session.role}.`
   return (
     <button
       type="button"

@@ -45,7 +45,7 @@ export function ErrorState({ problem, retry }: { readonly problem: Problem; read
 
 function headline({ status, code }: Problem): string {
   if (status === 0) return 'No connection to the server'
-  if (status === 403) return 'Your token may not do this'
+  if (status === 403) return 'You may not do this'
   if (status === 404) return 'Not found'
   if (status === 409) return 'This has changed in the meantime'
   if (status === 501) return 'This engine cannot do that'

@@ -7,6 +7,7 @@ import type { Route } from '../router/route.ts'
 import { useRoute } from '../router/use-route.ts'
 import { CurrentPage } from './current-page.tsx'
 import { Help } from './help.tsx'
+import { LinkDialog } from './link-dialog.tsx'
 import { placesFor } from './navigation.ts'
 import { OverviewContext } from './overview-context.ts'
 import { Palette } from './palette.tsx'
@@ -50,6 +51,7 @@ export function Shell() {
   const overview = useOverviewFeed()
   const [isHelping, setHelping] = useState(false)
   const [isChoosing, setChoosing] = useState(false)
+  const [isLinking, setLinking] = useState(false)
   const places = useMemo(() => placesFor(session), [session])
   const help = useCallback(() => setHelping(true), [])
   const choose = useCallback(() => setChoosing(true), [])
@@ -58,13 +60,14 @@ export function Shell() {
   return (
     <OverviewContext.Provider value={overview}>
       <div class="shell">
-        <Sidebar places={places} current={route.page} onHelp={help} />
+        <Sidebar places={places} current={route.page} onHelp={help} onLink={() => setLinking(true)} />
         <main id="main" tabIndex={-1}>
           {overview !== null && <Stale atMs={overview.atMs} />}
           <CurrentPage route={route} />
         </main>
       </div>
       {isChoosing && <Palette places={places} onClose={() => setChoosing(false)} />}
+      {isLinking && <LinkDialog onClose={() => setLinking(false)} />}
       {isHelping && <Help places={places} onClose={() => setHelping(false)} />}
     </OverviewContext.Provider>
   )

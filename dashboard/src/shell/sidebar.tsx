@@ -1,11 +1,11 @@
 import { useEffect, useState } from 'preact/hooks'
 import { mayAct, useAccess } from '../api/context.ts'
-import { readToken } from '../api/token.ts'
 import { useLiveState } from '../live/context.ts'
 import type { LiveState } from '../live/live.ts'
 import { brief } from '../parts/format.ts'
 import { Icon, type IconName, Wheel } from '../parts/icon.tsx'
 import { applyTheme, readTheme, type Theme } from '../parts/theme.ts'
+import { Exact } from '../parts/time.tsx'
 import { type Page, routeTo } from '../router/route.ts'
 import type { Place } from './navigation.ts'
 import { totalCounts, useOverview } from './overview-context.ts'
@@ -36,9 +36,11 @@ interface SidebarProps {
   readonly places: readonly Place[]
   readonly current: Page | null
   readonly onHelp: () => void
+  /** To make a read-only link. */
+  readonly onLink: () => void
 }
 
-export function Sidebar({ places, current, onHelp }: SidebarProps) {
+export function Sidebar({ places, current, onHelp, onLink }: SidebarProps) {
   const [isOpen, setOpen] = useState(false)
   const callouts = useCallouts()
   // After navigation the menu closes.
@@ -71,7 +73,7 @@ export function Sidebar({ places, current, onHelp }: SidebarProps) {
             ))}
           </ul>
         </nav>
-        <SidebarFoot onHelp={onHelp} />
+        <SidebarFoot onHelp={onHelp} onLink={onLink} />
       </div>
     </header>
   )
@@ -142,8 +144,8 @@ function ThemeChoice() {
   )
 }
 
-function SidebarFoot({ onHelp }: { readonly onHelp: () => void }) {
-  const { session, signOut } = useAccess()
+function SidebarFoot({ onHelp, onLink }: Pick<SidebarProps, 'onHelp' | 'onLink'>) {
+  const { session, logOut } = useAccess()
   return (
     <div class="sidebar-foot">
       <div class="sidebar-tools">
@@ -162,14 +164,26 @@ function SidebarFoot({ onHelp }: { readonly onHelp: () => void }) {
         {session.who} · {session.role}
         {!mayAct(session, 'operator') && ' (may look, not act)'}
       </p>
+      {session.untilMs !== null && (
+        <p>
+          by a link, until <Exact atMs={session.untilMs} />
+        </p>
+      )}
       <p class="quiet">
         {session.engine} · v{session.version}
       </p>
-      {readToken() !== null && (
-        <button type="button" class="button small" onClick={signOut}>
-          Forget the token
-        </button>
-      )}
+      <div class="sidebar-acts">
+        {session.tokens && mayAct(session, 'operator') && (
+          <button type="button" class="button small" onClick={onLink}>
+            Read-only link
+          </button>
+        )}
+        {(session.by === 'login' || session.by === 'link') && (
+          <button type="button" class="button small" onClick={logOut}>
+            Log out
+          </button>
+        )}
+      </div>
     </div>
   )
 }

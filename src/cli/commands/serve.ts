@@ -76,6 +76,7 @@ export interface ServingFlags extends SharedOptions {
   readonly host: string
   readonly token?: readonly string[]
   readonly allowHost?: readonly string[]
+  readonly trustUserHeader?: string
   readonly publicHealth?: true
   readonly metricsPrefix?: string
   readonly tables?: readonly string[]
@@ -92,6 +93,7 @@ export function addServingOptions(command: Command): Command {
         .argParser(repeated),
     )
     .option('--allow-host <name>', 'another host name of this server; can be repeated', repeated)
+    .option('--trust-user-header <name>', 'a header in which your proxy names its user, for the audit')
     .option('--public-health', 'health and metrics need no token')
     .addOption(metricsPrefixOption())
     .addOption(
@@ -208,6 +210,7 @@ async function startServing(
   const publicHealth = flags.publicHealth ?? false
   const admin = createAdmin(mill, {
     ...{ jobs, log, clock, alerting, metrics, sampler, hosts, publicHealth, ...(tokens !== undefined && { tokens }) },
+    ...omitUndefined({ trustUserHeader: flags.trustUserHeader }),
     healthEndpoints: { ...observing.healthEndpoints, ...served.healthEndpoints },
     pages: Object.keys(shown),
     ...(broker !== null && { topics: topicsOf(broker, watched) }),

@@ -15,6 +15,10 @@ export type RouteId = keyof Routes
 
 export const STREAM_PATH = '/api/v1/events'
 
+/** POST of `{ token }` or `{ link }`, which sets the cookie, and POST without a body, which removes it. Both answer 204. */
+export const LOGIN_PATH = '/api/v1/login'
+export const LOGOUT_PATH = '/api/v1/logout'
+
 export const STREAM_EVENTS = {
   /** At most once a second, when it has changed. */
   overview: Overview,

@@ -1,7 +1,11 @@
 import { z } from 'zod'
 import { ALERT_SUBJECTS } from '../../observe/alerts/rule.ts'
 import { ROLES, routes } from './route.ts'
-import { ByReason, TypeCounts, typeName } from './shapes.ts'
+import { ByReason, reason, TypeCounts, typeName } from './shapes.ts'
+
+const DAY_MS = 86_400_000
+const LINK_MS_DEFAULT = DAY_MS
+const LINK_MS_MAX = 30 * DAY_MS
 
 const name = z.strictObject({ name: z.string().min(1).max(200) })
 const type = z.strictObject({ type: typeName })
@@ -122,6 +126,10 @@ export const OPERATING_ROUTES = routes({
     answer: z.object({
       who: z.string(),
       role: z.enum(ROLES),
+      /** How the caller is known: by its machine, a bearer token, a login, or a read-only link. */
+      by: z.enum(['machine', 'token', 'login', 'link']),
+      /** When the read-only link ends; null for others. */
+      untilMs: z.number().nullable(),
       /** Whether tokens are required; otherwise every caller on this machine may do everything. */
       tokens: z.boolean(),
       version: z.string(),
@@ -130,6 +138,19 @@ export const OPERATING_ROUTES = routes({
       /** Which facets the engine has, and which pages workloads have added. */
       facets: z.record(z.string(), z.boolean()),
     }),
+  },
+  createLink: {
+    method: 'post',
+    path: '/api/v1/links',
+    summary: 'Makes a link with which the dashboard can be viewed without a token, for a time.',
+    role: 'operator',
+    body: z.strictObject({
+      forMs: z.number().int().min(60_000).max(LINK_MS_MAX).default(LINK_MS_DEFAULT),
+      reason: reason.optional(),
+    }),
+    /** The path is that of the dashboard; put the origin before it. */
+    answer: z.object({ path: z.string(), untilMs: z.number() }),
+    status: 201,
   },
   showOverview: {
     method: 'get',

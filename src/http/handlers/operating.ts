@@ -8,7 +8,7 @@ import { omitUndefined } from '../../job/known-options.ts'
 import { overdueSchedules, type ScheduleView } from '../../keeper/schedule-state.ts'
 import { lagSeverity } from '../../observe/lag.ts'
 import type { WorkerView } from '../../observe/workers.ts'
-import type { Caller } from '../auth.ts'
+import { type Caller, demandToken } from '../auth.ts'
 import type { AdminContext } from '../context.ts'
 import { facetsOf } from '../context.ts'
 import type { OPERATING_ROUTES } from '../contract/operating.ts'
@@ -27,7 +27,14 @@ function overviewHandlers(
   admin: AdminContext,
 ): Pick<
   OperatingRoutes,
-  'showSession' | 'showOverview' | 'showHistory' | 'listQueues' | 'listWorkers' | 'listAlerts' | 'listTopics'
+  | 'showSession'
+  | 'createLink'
+  | 'showOverview'
+  | 'showHistory'
+  | 'listQueues'
+  | 'listWorkers'
+  | 'listAlerts'
+  | 'listTopics'
 > {
   const { mill, sampler } = admin
   return {
@@ -39,6 +46,13 @@ function overviewHandlers(
       capabilities: { ...mill.engine.capabilities },
       facets: facetsOf(admin),
     }),
+    async createLink({ body: { forMs, reason } }, { caller }) {
+      const untilMs = admin.clock.nowMs() + forMs
+      const link = admin.sessions.link(demandToken(caller), untilMs)
+      const subject = `until ${new Date(untilMs).toISOString()}`
+      await audited(admin, caller, { action: 'link', reason, subject, after: { untilMs } })
+      return { path: `${admin.basePath}/#/?link=${link}`, untilMs }
+    },
     showOverview: () => sampler.overview(),
     showHistory: ({ query: { sinceMs } }) => ({ stepMs: sampler.stepMs, points: sampler.points(sinceMs) }),
     listQueues: async () => ({ queues: await queuesOf(admin) }),

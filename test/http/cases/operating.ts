@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { presenceOf } from '../../../src/engine/capability-checks.ts'
 import type { TypeCounts } from '../../../src/engine/engine.ts'
+import { createAdmin } from '../../../src/http/admin.ts'
+import { ROUTES } from '../../../src/http/contract/index.ts'
 import type { OPERATING_ROUTES } from '../../../src/http/contract/operating.ts'
 import { defineJob } from '../../../src/job/definition.ts'
 import { systemClock } from '../../../src/time/clock.ts'
 import { until } from '../../cli/run.ts'
-import type { Cases } from '../../fixtures/admin.ts'
+import { type Cases, clientOf, ORIGIN } from '../../fixtures/admin.ts'
 
 const NOTHING: TypeCounts = { ready: 0, delayed: 0, inProgress: 0, completed: 0, dead: 0 }
 /** Figures rest a hundred times as long as it took to count them, and a machine may stand still meanwhile. */
@@ -22,6 +24,22 @@ export const OPERATING_CASES: Cases<keyof typeof OPERATING_ROUTES> = {
     )
     assert.match(session.version, /^\d+\.\d+\.\d+/)
     assert.deepEqual(session.capabilities, JSON.parse(JSON.stringify(mill.engine.capabilities)))
+  },
+  async createLink({ mill, send }) {
+    const { status, body } = await send('createLink', { body: {} })
+    assert.deepEqual([status, body.code], [409, 'ERR_NO_TOKENS'])
+    const token = 'operator-token-0123456789'
+    const admin = createAdmin(mill, { page: null, tokens: [{ token, role: 'operator', who: 'ann' }] })
+    const { ask } = clientOf((path, init) => admin.fetch(new Request(`${ORIGIN}${path}`, init)), ROUTES)
+    const headers = { authorization: `Bearer ${token}` }
+    const { path } = await ask('createLink', { headers, body: { forMs: 60_000 } })
+    assert.match(path, /^\/#\/\?link=/)
+    const { items } = await ask('listAudit', { headers, query: { action: 'link' } })
+    assert.deepEqual(
+      items.map(({ who }) => who),
+      ['ann'],
+    )
+    await admin.close()
   },
   async showOverview({ ask, bury }) {
     await bury()
