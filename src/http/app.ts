@@ -8,6 +8,7 @@ import { checkHost, checkOrigin, checkPeer, SECURITY_HEADERS } from './guards.ts
 import { deadLetterHandlers } from './handlers/dead-letters.ts'
 import { jobHandlers } from './handlers/jobs.ts'
 import { operatingHandlers } from './handlers/operating.ts'
+import { scheduleHandlers } from './handlers/schedules.ts'
 import { openApiDocument } from './openapi.ts'
 import { packageVersion } from './package-info.ts'
 import { hasDotSegment, type Page, WITHOUT_PAGE } from './page.ts'
@@ -41,7 +42,12 @@ export function buildApp(options: AppOptions): Hono {
     await next()
   })
   addProbes(app, options)
-  const handlers = { ...operatingHandlers(admin), ...jobHandlers(admin), ...deadLetterHandlers(admin) }
+  const handlers = {
+    ...operatingHandlers(admin),
+    ...scheduleHandlers(admin),
+    ...jobHandlers(admin),
+    ...deadLetterHandlers(admin),
+  }
   const table = { ...bound(handlers), ...options.routes }
   addRoutes(app, table, { admin, admit: ({ req }) => options.authenticate(req.raw.headers) })
   addStream(app, options)

@@ -3,7 +3,6 @@ import { ALERT_SUBJECTS } from '../../observe/alerts/rule.ts'
 import { ROLES, routes } from './route.ts'
 import { ByReason, TypeCounts, typeName } from './shapes.ts'
 
-const name = z.strictObject({ name: z.string().min(1).max(200) })
 const type = z.strictObject({ type: typeName })
 
 const Pause = z.object({ type: z.string(), sinceMs: z.number(), who: z.string(), reason: z.string() })
@@ -59,22 +58,6 @@ const Worker = z.object({
   host: z.string().nullable(),
   /** The partitions that it alone works on, and how far it is behind there; null where types are not divided. */
   holds: z.array(z.object({ type: z.string(), partition: z.number(), lag: z.number() })).nullable(),
-})
-
-const Schedule = z.object({
-  name: z.string(),
-  type: z.string(),
-  cron: z.string(),
-  tz: z.string(),
-  paused: z.boolean(),
-  nextAtMs: z.number().nullable(),
-  lastTickMs: z.number().nullable(),
-  lastJobId: z.string().nullable(),
-  runs: z.number(),
-  skips: z.number(),
-  /** Ticks without a job, because no keeper was running. */
-  missedTicks: z.number(),
-  overdue: z.boolean(),
 })
 
 const Queue = TypeCounts.extend({
@@ -180,55 +163,6 @@ export const OPERATING_ROUTES = routes({
     role: 'viewer',
     needs: 'presence',
     answer: z.object({ workers: z.array(Worker) }),
-  },
-  listSchedules: {
-    method: 'get',
-    path: '/api/v1/schedules',
-    summary: 'Schedules by name.',
-    role: 'viewer',
-    needs: 'schedules',
-    answer: z.object({ schedules: z.array(Schedule) }),
-  },
-  previewSchedule: {
-    method: 'get',
-    path: '/api/v1/schedules/{name}/next',
-    summary: 'The next runs of a schedule; default: ten.',
-    role: 'viewer',
-    needs: 'schedules',
-    params: name,
-    query: z.strictObject({ count: z.coerce.number().int().min(1).max(100).default(10) }),
-    answer: z.object({ name: z.string(), nextAtMs: z.array(z.number()) }),
-  },
-  pauseSchedule: {
-    method: 'post',
-    path: '/api/v1/schedules/{name}/pause',
-    summary: 'Stops the runs of a schedule until it is resumed.',
-    role: 'operator',
-    needs: 'schedules',
-    params: name,
-    body: ByReason,
-    answer: Schedule,
-  },
-  resumeSchedule: {
-    method: 'post',
-    path: '/api/v1/schedules/{name}/resume',
-    summary: 'Continues a schedule with the next tick.',
-    role: 'operator',
-    needs: 'schedules',
-    params: name,
-    body: ByReason,
-    answer: Schedule,
-  },
-  runSchedule: {
-    method: 'post',
-    path: '/api/v1/schedules/{name}/run',
-    summary: 'Enqueues a run now.',
-    role: 'operator',
-    needs: 'schedules',
-    params: name,
-    body: ByReason,
-    answer: z.object({ id: z.string(), status: z.string() }),
-    status: 201,
   },
   listAlerts: {
     method: 'get',

@@ -10,7 +10,6 @@ import type { Cases } from '../../fixtures/admin.ts'
 const NOTHING: TypeCounts = { ready: 0, delayed: 0, inProgress: 0, completed: 0, dead: 0 }
 /** Figures rest a hundred times as long as it took to count them, and a machine may stand still meanwhile. */
 const COUNTED_MS = 150_000
-const nightly = { type: 'bill', cron: '0 3 * * *', payload: { n: 1 } }
 
 export const OPERATING_CASES: Cases<keyof typeof OPERATING_ROUTES> = {
   async showSession({ ask, mill }) {
@@ -82,49 +81,6 @@ export const OPERATING_CASES: Cases<keyof typeof OPERATING_ROUTES> = {
     assert.deepEqual([one?.lastBeatAtMs, one?.lastJobAtMs, one?.concurrency], [atMs, atMs - 7, 4])
     assert.deepEqual([one?.runningCount, one?.running.map((job) => [job.id, job.type])], [1, [[id, 'slow']]])
     assert.ok((one?.running[0]?.sinceMs ?? 0) > atMs - 60_000)
-  },
-  async listSchedules({ ask, mill }) {
-    await mill.schedules.upsert('nightly', nightly)
-    const { schedules } = await ask('listSchedules', {})
-    const [one] = schedules
-    assert.deepEqual([one?.name, one?.type, one?.cron, one?.tz], ['nightly', 'bill', '0 3 * * *', 'UTC'])
-    assert.deepEqual([one?.paused, one?.overdue, typeof one?.nextAtMs], [false, false, 'number'])
-  },
-  async previewSchedule({ ask, send, mill }) {
-    await mill.schedules.upsert('nightly', nightly)
-    const { nextAtMs } = await ask('previewSchedule', { params: { name: 'nightly' } })
-    assert.deepEqual([nextAtMs.length, (nextAtMs[1] ?? 0) - (nextAtMs[0] ?? 0)], [10, 86_400_000])
-    const none = await send('previewSchedule', { params: { name: '* * * * *' } })
-    assert.deepEqual([none.status, none.body.code], [404, 'ERR_SCHEDULE_UNKNOWN'])
-  },
-  async pauseSchedule({ ask, send, mill }) {
-    await mill.schedules.upsert('nightly', nightly)
-    const paused = await ask('pauseSchedule', { params: { name: 'nightly' }, body: { reason: 'holidays' } })
-    assert.deepEqual([paused.paused, paused.nextAtMs], [true, null])
-    const { items } = await ask('listAudit', { query: { action: 'schedule-pause' } })
-    assert.deepEqual(
-      items.map(({ who, reason, subject }) => [who, reason, subject]),
-      [['local', 'holidays', 'nightly']],
-    )
-    assert.equal((await send('pauseSchedule', { params: { name: 'none' }, body: {} })).status, 404)
-  },
-  async resumeSchedule({ ask, mill }) {
-    await mill.schedules.upsert('nightly', nightly)
-    await mill.schedules.pause('nightly')
-    const resumed = await ask('resumeSchedule', { params: { name: 'nightly' } })
-    assert.deepEqual([resumed.paused, typeof resumed.nextAtMs], [false, 'number'])
-    assert.equal((await ask('listAudit', { query: { action: 'schedule-resume' } })).items.length, 1)
-  },
-  async runSchedule({ ask, mill }) {
-    await mill.schedules.upsert('nightly', nightly)
-    const { id, status } = await ask('runSchedule', { params: { name: 'nightly' } })
-    assert.equal(status, 'enqueued')
-    assert.equal((await mill.job(id))?.type, 'bill')
-    const { items } = await ask('listAudit', { query: { jobId: id } })
-    assert.deepEqual(
-      items.map(({ action, subject }) => [action, subject]),
-      [['schedule-run', 'nightly']],
-    )
   },
   async listAlerts({ ask }) {
     assert.deepEqual(await ask('listAlerts', {}), { alerts: [] })
