@@ -1,4 +1,4 @@
-/** Workers, schedules, queues, alerts and the audit, each with what is done on its page. */
+/** Workers, queues, alerts and the audit, each with what is done on its page. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineJob } from 'millrace'
@@ -29,33 +29,6 @@ test('workers say that they live and what they run, until they stop', async (t) 
   await card('mill-2').getByRole('link').first().click()
   await page.getByRole('heading', { name: 'encode-film', level: 1 }).waitFor()
   assert.match(page.url(), new RegExp(`#/jobs/${id}$`))
-})
-
-test('a schedule shows its next runs, is run now, paused and resumed', async (t) => {
-  const { mill, visit } = await serve(t, { jobs: [greet] })
-  await mill.schedules.upsert('nightly', { type: greet, cron: '0 2 * * *', tz: 'Europe/Berlin' })
-  const page = await visit('schedules')
-  const card = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: 'nightly' }) })
-  await card.getByText('0 2 * * *').waitFor()
-  await card.getByText('Next ten runs').click()
-  await card.getByRole('list').getByRole('listitem').nth(9).waitFor()
-  assert.equal(await card.getByRole('list').getByRole('listitem').count(), 10)
-
-  const confirm = async (button: string, verb: string): Promise<void> => {
-    await card.getByRole('button', { name: button }).click()
-    const dialog = page.getByRole('dialog', { name: `${verb}: nightly?` })
-    await dialog.getByRole('button', { name: verb }).click()
-    await dialog.waitFor({ state: 'detached' })
-  }
-  // It is shown for a few seconds only.
-  await Promise.all([page.getByText('Enqueued a run: nightly').waitFor(), confirm('Run now: nightly', 'Run now')])
-  assert.equal((await mill.counts())[greet.type]?.ready, 1)
-  await confirm('Pause nightly', 'Pause')
-  await card.getByText('No runs until it is resumed.').waitFor()
-  assert.equal((await mill.schedules.find('nightly'))?.paused, true)
-  await confirm('Resume nightly', 'Resume')
-  await card.getByRole('button', { name: 'Pause nightly' }).waitFor()
-  assert.equal((await mill.schedules.find('nightly'))?.paused, false)
 })
 
 test('a queue is paused and resumed with a reason, and the audit has both', async (t) => {

@@ -52,6 +52,17 @@ const Worker = z.object({
   lastJobAtMs: z.number().nullable(),
   stoppingSinceMs: z.number().nullable(),
   concurrency: z.number().nullable(),
+  startedAtMs: z.number().nullable(),
+  /** Of the package. This and the next three are null for a worker of an earlier version, or of another program. */
+  version: z.string().nullable(),
+  /** Of its process. */
+  memoryBytes: z.number().nullable(),
+  /** How late its event loop was at worst between its last two heartbeats. */
+  loopDelayMs: z.number().nullable(),
+  /** Attempts that ended between its last two heartbeats. */
+  perSecond: z.number().nullable(),
+  /** Whether it stops when it is asked to. */
+  drains: z.boolean(),
   running: z.array(z.object({ id: z.string(), type: z.string(), sinceMs: z.number() })),
   runningCount: z.number().nullable(),
   /** Where the store sees it run. */
@@ -163,6 +174,16 @@ export const OPERATING_ROUTES = routes({
     role: 'viewer',
     needs: 'presence',
     answer: z.object({ workers: z.array(Worker) }),
+  },
+  drainWorker: {
+    method: 'post',
+    path: '/api/v1/workers/{id}/drain',
+    summary: 'Asks a worker to take no more jobs, finish those that it runs, and stop. It obeys within a second.',
+    role: 'operator',
+    needs: 'draining',
+    params: z.strictObject({ id: z.string().min(1).max(300) }),
+    body: ByReason,
+    answer: z.object({ id: z.string(), asked: z.literal(true), changed: z.boolean() }),
   },
   listAlerts: {
     method: 'get',

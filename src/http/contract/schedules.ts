@@ -75,7 +75,7 @@ const READ_ROUTES = routes({
   showSchedule: {
     method: 'get',
     path: '/api/v1/schedules/{name}',
-    summary: 'One schedule with its payload, its options and its last ten ticks.',
+    summary: 'One schedule with its payload and its options.',
     role: 'viewer',
     needs: 'schedules',
     params: name,
@@ -87,6 +87,16 @@ const READ_ROUTES = routes({
       /** Whether this process has the definition of the type, and checks payloads by it. */
       checked: z.boolean(),
       options: z.record(z.string(), z.unknown()),
+    }),
+  },
+  listScheduleRuns: {
+    method: 'get',
+    path: '/api/v1/schedule-runs',
+    summary: 'The last ten ticks of a schedule, and what became of them; none of a name that no schedule has.',
+    role: 'viewer',
+    needs: 'schedules',
+    query: name,
+    answer: z.object({
       /** The newest last. */
       past: z.array(PastTick),
       /** Whether the engine can look up what became of a job. */

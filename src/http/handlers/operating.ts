@@ -1,5 +1,7 @@
 import type { z } from 'zod'
+import { drainWorker } from '../../client/drain.ts'
 import { NO_JOBS } from '../../engine/counts.ts'
+import { packageVersion } from '../../engine/package-info.ts'
 import { pausesIn } from '../../engine/pauses.ts'
 import { type Beat, knownWorkers } from '../../engine/presence.ts'
 import { omitUndefined } from '../../job/known-options.ts'
@@ -9,8 +11,8 @@ import type { AdminContext } from '../context.ts'
 import { facetsOf } from '../context.ts'
 import type { OPERATING_ROUTES } from '../contract/operating.ts'
 import type { DeepReadonly } from '../contract/route.ts'
-import { packageVersion } from '../package-info.ts'
 import type { Handlers } from '../routing.ts'
+import { audited } from './audited.ts'
 
 type OperatingRoutes = Handlers<keyof typeof OPERATING_ROUTES>
 
@@ -81,12 +83,14 @@ async function jobsInProgress({
 
 function workerOf(worker: WorkerView, inProgress: Awaited<ReturnType<typeof jobsInProgress>>) {
   const { id, action, seenAtMs, stoppingSinceMs, concurrency, types } = worker
+  const { startedAtMs, version, memoryBytes, loopDelayMs, perSecond, drains } = worker
   const lastJobs = types.flatMap(({ lastJobAtMs }) => lastJobAtMs ?? [])
   const said = types.flatMap(({ type, jobs }) => jobs.map((job) => ({ id: job.id, type, sinceMs: job.startedAtMs })))
   const now = inProgress === null ? null : (inProgress.get(id) ?? [])
   const condition = conditionNow(worker.condition, now)
   return {
     ...{ id, condition, stoppingSinceMs, concurrency },
+    ...{ startedAtMs, version, memoryBytes, loopDelayMs, perSecond, drains },
     types: types.map(({ type }) => type),
     text: action ?? CONDITION_TEXTS[condition],
     lastBeatAtMs: seenAtMs,
@@ -118,8 +122,14 @@ const CONDITION_TEXTS: Readonly<Record<WorkerView['condition'], string>> = {
   idle: 'nothing waits for it',
 }
 
-function pauseHandlers({ mill }: AdminContext): Pick<OperatingRoutes, 'pauseQueue' | 'resumeQueue'> {
+function pauseHandlers(admin: AdminContext): Pick<OperatingRoutes, 'pauseQueue' | 'resumeQueue' | 'drainWorker'> {
+  const { mill } = admin
   return {
+    async drainWorker({ params: { id }, body: { reason } }, { caller }) {
+      const changed = await drainWorker(mill.engine, id, { who: caller.who, reason: reason ?? 'drain' })
+      if (changed) await audited(admin, caller, { action: 'worker-drain', reason, subject: id })
+      return { id, asked: true, changed }
+    },
     async pauseQueue({ params: { type }, body: { reason } }, { caller }) {
       return { type, paused: true, changed: await mill.pause(type, omitUndefined({ who: caller.who, reason })) }
     },

@@ -37,7 +37,7 @@ function shownOf({ clock }: AdminContext, schedule: ScheduleView) {
 
 function readHandlers(
   admin: AdminContext,
-): Pick<ScheduleRoutes, 'listSchedules' | 'showSchedule' | 'previewSchedule' | 'previewCron'> {
+): Pick<ScheduleRoutes, 'listSchedules' | 'showSchedule' | 'listScheduleRuns' | 'previewSchedule' | 'previewCron'> {
   const { mill, jobs, redaction, clock } = admin
   const { schedules } = mill
   return {
@@ -49,9 +49,11 @@ function readHandlers(
         ...shownOf(admin, schedule),
         ...{ payload: value, redacted, checked: jobs.has(schedule.type) },
         options: { ...schedule.options },
-        past: await withStates(admin, schedule.past),
-        outcomesKnown: mill.engine.inspector !== undefined,
       }
+    },
+    async listScheduleRuns({ query: { name } }) {
+      const { past = [] } = (await schedules.find(name)) ?? {}
+      return { past: await withStates(admin, past), outcomesKnown: mill.engine.inspector !== undefined }
     },
     async previewSchedule({ params: { name }, query: { count } }) {
       // A name with spaces would be read as a cron expression.

@@ -82,6 +82,35 @@ export const OPERATING_CASES: Cases<keyof typeof OPERATING_ROUTES> = {
     assert.deepEqual([one?.runningCount, one?.running.map((job) => [job.id, job.type])], [1, [[id, 'slow']]])
     assert.ok((one?.running[0]?.sinceMs ?? 0) > atMs - 60_000)
   },
+  async drainWorker({ ask, send, mill }) {
+    const slow = defineJob({ type: 'slow', run: () => new Promise<void>((resolve) => gate.promise.then(resolve)) })
+    const gate = Promise.withResolvers<void>()
+    const worker = await mill.work([slow], { id: 'one' })
+    const other = await mill.work([slow], { id: 'other' })
+    const { id } = await mill.enqueue(slow, null)
+    await until(() => worker.running + other.running === 1)
+    const busy = worker.running === 1 ? worker : other
+    const request = { params: { id: busy.id }, body: { reason: 'it leaks' } }
+    assert.deepEqual(await ask('drainWorker', request), { id: busy.id, asked: true, changed: true })
+    const stopping = async () => (await mill.workers()).find((one) => one.id === busy.id)?.stoppingSinceMs !== null
+    await until(stopping, 2_000)
+    assert.deepEqual(await mill.paused(), [], 'no type is paused')
+    gate.resolve()
+    await busy.stopped
+    assert.equal((await mill.job(id))?.state, 'completed')
+    assert.deepEqual(await mill.engine.records?.list('pause'), [], 'the request is gone')
+    assert.deepEqual(
+      (await mill.workers()).map((one) => [one.id, one.stoppingSinceMs]),
+      [[busy === worker ? 'other' : 'one', null]],
+    )
+    const { items } = await ask('listAudit', { query: { action: 'worker-drain' } })
+    assert.deepEqual(
+      items.map(({ reason, subject }) => [reason, subject]),
+      [['it leaks', busy.id]],
+    )
+    const gone = await send('drainWorker', request)
+    assert.deepEqual([gone.status, gone.body.code], [404, 'ERR_RECORD_UNKNOWN'])
+  },
   async listAlerts({ ask }) {
     assert.deepEqual(await ask('listAlerts', {}), { alerts: [] })
   },

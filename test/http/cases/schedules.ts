@@ -55,12 +55,19 @@ export const SCHEDULE_CASES: Cases<keyof typeof SCHEDULE_ROUTES> = {
   },
   async showSchedule({ ask, send, mill }) {
     await mill.schedules.upsert('nightly', { ...nightly, payload: { n: 1, pin: '1234' }, options: { attempts: 1 } })
+    const shown = await ask('showSchedule', { params: { name: 'nightly' } })
+    assert.deepEqual([shown.payload, shown.redacted, shown.checked], [{ n: 1, pin: '[redacted]' }, true, true])
+    assert.deepEqual([shown.options, shown.declared], [{ attempts: 1 }, false])
+    assert.equal((await send('showSchedule', { params: { name: 'none' } })).status, 404)
+  },
+  async listScheduleRuns({ ask, mill }) {
+    const query = { name: 'nightly' }
+    assert.deepEqual(await ask('listScheduleRuns', { query }), { past: [], outcomesKnown: true })
+    await mill.schedules.upsert('nightly', { ...nightly, options: { attempts: 1 } })
     const { id: dead } = await mill.schedules.runNow('nightly')
     await die(mill, 'bill', 'boom')
     const { id: waiting } = await mill.schedules.runNow('nightly')
-    const shown = await ask('showSchedule', { params: { name: 'nightly' } })
-    assert.deepEqual([shown.payload, shown.redacted, shown.checked], [{ n: 1, pin: '[redacted]' }, true, true])
-    assert.deepEqual([shown.options, shown.declared, shown.outcomesKnown], [{ attempts: 1 }, false, true])
+    const shown = await ask('listScheduleRuns', { query })
     assert.deepEqual(
       shown.past.map(({ what, jobId, state, count }) => [what, jobId, state, count]),
       [
@@ -68,7 +75,6 @@ export const SCHEDULE_CASES: Cases<keyof typeof SCHEDULE_ROUTES> = {
         ['run-now', waiting, 'queued', 1],
       ],
     )
-    assert.equal((await send('showSchedule', { params: { name: 'none' } })).status, 404)
   },
   async previewCron({ ask, mill }) {
     const startMs = systemClock.nowMs() + DAY_MS
