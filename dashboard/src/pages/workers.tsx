@@ -63,7 +63,7 @@ function Drain({ worker: { id }, onClose, onDone }: DrainProps) {
       onClose={onClose}
     >
       <p>
-        Within a second it takes no more jobs. It finishes those that it runs and stops, as on SIGTERM. A process that
+        Within two seconds it takes no more jobs. It finishes those that it runs and stops, as on SIGTERM. A process that
         has no other worker ends, with this dashboard if it serves it; only a supervisor starts it again.
       </p>
     </ActDialog>

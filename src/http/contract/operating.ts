@@ -178,7 +178,7 @@ export const OPERATING_ROUTES = routes({
   drainWorker: {
     method: 'post',
     path: '/api/v1/workers/{id}/drain',
-    summary: 'Asks a worker to take no more jobs, finish those that it runs, and stop. It obeys within a second.',
+    summary: 'Asks a worker to take no more jobs, finish those that it runs, and stop. It obeys within two seconds.',
     role: 'operator',
     needs: 'draining',
     params: z.strictObject({ id: z.string().min(1).max(300) }),
