@@ -1,4 +1,4 @@
-import { OptionError } from '../errors.ts'
+import { isMillraceError, OptionError } from '../errors.ts'
 import { parseCron } from '../time/cron.ts'
 import { findLoss } from './json.ts'
 import { type OptionNames, omitUndefined, refuseUnknown } from './known-options.ts'
@@ -143,7 +143,7 @@ export function scheduleFaults(spec: ScheduleSpec): readonly ScheduleFault[] {
       checkSchedule({ cron: EVERY_MINUTE, ...part })
       return []
     } catch (error) {
-      if (!(error instanceof OptionError)) throw error
+      if (!isMillraceError(error, 'ERR_OPTION_INVALID')) throw error
       // The names of exactly this table.
       return [{ field: field as ScheduleFault['field'], message: error.message }]
     }

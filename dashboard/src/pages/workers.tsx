@@ -63,8 +63,8 @@ function Drain({ worker: { id }, onClose, onDone }: DrainProps) {
       onClose={onClose}
     >
       <p>
-        Within two seconds it takes no more jobs. It finishes those that it runs and stops, as on SIGTERM. A process that
-        has no other worker ends, with this dashboard if it serves it; only a supervisor starts it again.
+        Within two seconds it takes no more jobs. It finishes those that it runs and stops, as on SIGTERM. A process
+        that has no other worker ends, with this dashboard if it serves it; only a supervisor starts it again.
       </p>
     </ActDialog>
   )
