@@ -64,7 +64,7 @@ function entries(): Record<string, string> {
  * one takes as long as compiling it.
  */
 const LAYERS: readonly (readonly [name: string, modules: RegExp])[] = [
-  ['package', /^src\/http\/package-info\.ts$/],
+  ['package', /^src\/engine\/package-info\.ts$/],
   // What the engines and everything above the port share belongs here too, so that none of them loads another for it.
   [
     'mill',

@@ -1,5 +1,5 @@
 import { Command, CommanderError, Option } from 'commander'
-import { packageVersion } from '../http/package-info.ts'
+import { packageVersion } from '../engine/package-info.ts'
 import { systemClock } from '../time/clock.ts'
 import { type Cli, ENGINE_DEFAULT, examples, type SharedOptions } from './cli.ts'
 import { commandIn, loadCommands } from './command-list.ts'

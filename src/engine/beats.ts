@@ -37,8 +37,8 @@ export function decodeBeat(owner: { readonly type: string; readonly instance: st
 }
 
 function workOf(value: unknown): AtWork | null {
-  const { host, pid, process, startedAtMs, concurrency, ageingMs, running, pausedUntilMs, ended, jobs } =
-    fieldsOf(value)
+  const fields = fieldsOf(value)
+  const { host, pid, process, startedAtMs, concurrency, ageingMs, running, pausedUntilMs, ended, jobs } = fields
   const numbers = [pid, startedAtMs, concurrency, running]
   if (typeof host !== 'string' || numbers.some((value) => typeof value !== 'number')) return null
   return {
@@ -51,7 +51,19 @@ function workOf(value: unknown): AtWork | null {
     running: Number(running),
     ...(typeof pausedUntilMs === 'number' && { pausedUntilMs }),
     ...endedOf(ended),
+    ...vitalsOf(fields),
     jobs: Array.isArray(jobs) ? jobs.flatMap(jobOf) : [],
+  }
+}
+
+/** What earlier versions do not say. */
+function vitalsOf({ perSecond, version, memoryBytes, loopDelayMs, drains }: Fields) {
+  return {
+    ...(typeof perSecond === 'number' && { perSecond }),
+    ...(typeof version === 'string' && { version }),
+    ...(typeof memoryBytes === 'number' && { memoryBytes }),
+    ...(typeof loopDelayMs === 'number' && { loopDelayMs }),
+    ...(typeof drains === 'boolean' && { drains }),
   }
 }
 

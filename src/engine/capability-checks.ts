@@ -100,6 +100,7 @@ export function deadLettersOf(engine: Pick<Engine, 'name' | 'deadLetters'>): Dea
 
 /** All workers must hear of a pause, so it needs a store that they share. */
 export const CANNOT_PAUSE = `cannot pause a type; give its workers and this command a place for it: --presence redis://…, or 'presence' of open`
+export const CANNOT_DRAIN = 'cannot ask a worker to stop'
 
 /** An engine that cannot look up a job cannot erase one either: its records stay where they were written. */
 export function inspectorForErasing(engine: Pick<Engine, 'name' | 'inspector'>): Inspector {

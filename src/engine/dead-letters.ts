@@ -76,6 +76,7 @@ export const OPERATOR_ACTIONS = [
   'schedule-resume',
   'schedule-run',
   'schedule-remove',
+  'worker-drain',
   'forget',
   'webhook-enable',
   'webhook-disable',

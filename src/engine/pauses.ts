@@ -17,6 +17,8 @@ export interface PauseStore {
   resume(type: string): Promise<boolean>
   /** By type. */
   list(): Promise<readonly Pause[]>
+  /** Those of types, and those of workers that were asked to stop, by `stopName`. Absent where workers cannot be asked. */
+  readonly all?: () => Promise<readonly Pause[]>
   /** Present where every change is heard within a second. Returns the unsubscriber. */
   readonly onChange?: (listener: () => void) => () => void
 }
@@ -44,8 +46,25 @@ export class Pauses implements PauseStore {
   }
 
   async list(): Promise<readonly Pause[]> {
+    return (await this.all()).filter(isOfType)
+  }
+
+  async all(): Promise<readonly Pause[]> {
     return (await this.#records.list('pause')).map(({ name, body, savedAtMs }) => readPause(name, body, savedAtMs))
   }
+}
+
+/**
+ * What a worker that is asked to stop is paused by: no type has a line break. With the time of its start, because a later
+ * worker with its id was not asked.
+ */
+export function stopName(worker: string, startedAtMs: number): string {
+  return `${worker}\n${startedAtMs}`
+}
+
+/** Whether it is the pause of a type. */
+export function isOfType({ type }: Pick<Pause, 'type'>): boolean {
+  return !type.includes('\n')
 }
 
 export function readPause(type: string, body: string, sinceMs: number): Pause {

@@ -39,6 +39,15 @@ export interface AtWork {
   readonly pausedUntilMs?: number
   /** Attempts of the beat's type. Left out by earlier versions. */
   readonly ended?: EndedAttempts
+  /** Those of them per second, between the beat before and this one. Left out in the first. */
+  readonly perSecond?: number
+  /** Of this package. The next four are of the process, and left out by earlier versions. */
+  readonly version?: string
+  readonly memoryBytes?: number
+  /** How late its event loop was at worst since the beat before. */
+  readonly loopDelayMs?: number
+  /** Whether it stops when it is asked to by `drainWorker`. */
+  readonly drains?: boolean
   /** Those of them that have run longest, at most `JOBS_SHOWN_MAX`. */
   readonly jobs: readonly JobAtWork[]
 }

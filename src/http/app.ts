@@ -1,6 +1,7 @@
 import { ServerResponse } from 'node:http'
 import { type Context, Hono } from 'hono'
 import { getPath } from 'hono/utils/url'
+import { packageVersion } from '../engine/package-info.ts'
 import { type Authenticate, demandRole, type Identification } from './auth.ts'
 import type { AdminContext } from './context.ts'
 import { LOGIN_PATH, LOGOUT_PATH, STREAM_PATH } from './contract/index.ts'
@@ -8,9 +9,9 @@ import { checkHost, checkOrigin, checkPeer, SECURITY_HEADERS } from './guards.ts
 import { deadLetterHandlers } from './handlers/dead-letters.ts'
 import { jobHandlers } from './handlers/jobs.ts'
 import { operatingHandlers } from './handlers/operating.ts'
+import { scheduleHandlers } from './handlers/schedules.ts'
 import { addLogin } from './login.ts'
 import { openApiDocument } from './openapi.ts'
-import { packageVersion } from './package-info.ts'
 import { hasDotSegment, type Page, WITHOUT_PAGE } from './page.ts'
 import type { Probes } from './probes.ts'
 import { HttpError, problemResponse, toProblem } from './problems.ts'
@@ -45,7 +46,12 @@ export function buildApp(options: AppOptions): Hono {
   })
   addLogin(app, { ...options.identification, clock: admin.clock, peer: options.peer })
   addProbes(app, options)
-  const handlers = { ...operatingHandlers(admin), ...jobHandlers(admin), ...deadLetterHandlers(admin) }
+  const handlers = {
+    ...operatingHandlers(admin),
+    ...scheduleHandlers(admin),
+    ...jobHandlers(admin),
+    ...deadLetterHandlers(admin),
+  }
   const table = { ...bound(handlers), ...options.routes }
   addRoutes(app, table, { admin, admit: ({ req }) => options.authenticate(req.raw) })
   addStream(app, options)

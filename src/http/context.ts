@@ -1,10 +1,10 @@
 import type { z } from 'zod'
 import type { Mill } from '../client/mill.ts'
 import type { Desk } from '../desk/desk.ts'
-import { CANNOT_PAUSE, lookupIn } from '../engine/capability-checks.ts'
+import { CANNOT_DRAIN, CANNOT_PAUSE, lookupIn } from '../engine/capability-checks.ts'
 import type { DeadLetters } from '../engine/dead-letters.ts'
 import { pausesIn } from '../engine/pauses.ts'
-import { knownWorkers } from '../engine/presence.ts'
+import { knownWorkers, presenceIn } from '../engine/presence.ts'
 import type { AnyJob, Log } from '../job/definition.ts'
 import type { Redaction } from '../job/redaction.ts'
 import type { HealthEndpoint } from '../observe/health.ts'
@@ -109,6 +109,10 @@ export const FACETS: Readonly<Record<Facet, FacetOf>> = {
     limit: 'does not know which workers there are',
   },
   pausing: { isThere: ({ mill }) => pausesIn(mill.engine) !== undefined, limit: CANNOT_PAUSE },
+  draining: {
+    isThere: ({ mill: { engine } }) => presenceIn(engine) !== undefined && pausesIn(engine)?.all !== undefined,
+    limit: CANNOT_DRAIN,
+  },
   topics: { isThere: ({ topics }) => topics !== null, limit: 'has no topics' },
 }
 

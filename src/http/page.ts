@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { extname, join, normalize } from 'node:path'
-import { packageRoot } from './package-info.ts'
+import { packageRoot } from '../engine/package-info.ts'
 
 /** The folder of the built dashboard, or null. */
 export function builtPage(): string | null {

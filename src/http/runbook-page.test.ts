@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { packageRoot } from '../engine/package-info.ts'
 import { RUNBOOK } from '../observe/alerts/runbook.ts'
-import { packageRoot } from './package-info.ts'
 import { runbookPage } from './runbook-page.ts'
 
 test('the runbook is a page with an anchor for each entry, its commands as they are, and no markup of Markdown', async () => {

@@ -1,8 +1,8 @@
 /** The runbook of the package as a page that alerts can link to: an anchor for each entry. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { packageRoot } from '../engine/package-info.ts'
 import { RUNBOOK } from '../observe/alerts/runbook.ts'
-import { packageRoot } from './package-info.ts'
 
 /** Null where the package's pages are not, such as in a bundle. */
 export async function runbookPage(): Promise<Response | null> {

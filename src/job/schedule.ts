@@ -1,7 +1,7 @@
-import { OptionError } from '../errors.ts'
+import { isMillraceError, OptionError } from '../errors.ts'
 import { parseCron } from '../time/cron.ts'
 import { findLoss } from './json.ts'
-import { type OptionNames, refuseUnknown } from './known-options.ts'
+import { type OptionNames, omitUndefined, refuseUnknown } from './known-options.ts'
 import type { EnqueueOptions } from './options.ts'
 
 /** The options of every run. A run has its own id and time, so it takes no key and no delay. */
@@ -121,6 +121,37 @@ export function checkSchedule(spec: ScheduleSpec): SchedulePlan {
     options: plain('options', spec.options ?? {}),
   }
 }
+
+export interface ScheduleFault {
+  readonly field: 'cron' | 'tz' | 'end' | 'limit' | 'overlap' | 'payload'
+  readonly message: string
+}
+
+/** Everything that `checkSchedule` would refuse, field by field: a form says all of it at once, each beside its field. */
+export function scheduleFaults(spec: ScheduleSpec): readonly ScheduleFault[] {
+  const { cron, tz, start, end, limit, missed, overlap, payload } = spec
+  const parts: Readonly<Record<ScheduleFault['field'], Partial<ScheduleSpec>>> = {
+    cron: { cron },
+    tz: omitUndefined({ tz }),
+    end: omitUndefined({ start, end }),
+    limit: omitUndefined({ limit }),
+    overlap: omitUndefined({ missed, overlap }),
+    payload: { payload },
+  }
+  return Object.entries(parts).flatMap(([field, part]) => {
+    try {
+      checkSchedule({ cron: EVERY_MINUTE, ...part })
+      return []
+    } catch (error) {
+      if (!isMillraceError(error, 'ERR_OPTION_INVALID')) throw error
+      // The names of exactly this table.
+      return [{ field: field as ScheduleFault['field'], message: error.message }]
+    }
+  })
+}
+
+/** Stands for the times where another field is looked at. */
+const EVERY_MINUTE = '* * * * *'
 
 export function checkDeclared(type: string, declared: DeclaredSchedule): SchedulePlan & { readonly name: string } {
   const { name = type, ...spec }: ScheduleSpec & { readonly name?: string } =

@@ -3,6 +3,7 @@ import type { ScheduleRecord } from '../engine/schedules.ts'
 import { EngineError, MillraceError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
 import { MISSED_POLICIES, OVERLAP_POLICIES, type SchedulePlan } from '../job/schedule.ts'
+import { type PastTick, readTicks } from './past-ticks.ts'
 
 /** The options of a type's jobs when the process that enqueues them does not have the definition. */
 export interface TypeDefaults {
@@ -24,6 +25,8 @@ export interface ScheduleState extends SchedulePlan {
   readonly missedTicks: number
   readonly lastTickMs: number | null
   readonly lastJobId: string | null
+  /** What became of the last ticks, the newest last. Those that a keeper of an earlier version fired are not in it. */
+  readonly past: readonly PastTick[]
   /** How often the clock was set back behind ticks that had run, and the schedule went on from there. */
   readonly setBacks?: number
   /** As the code declared it last; null when it was made at run time alone. */
@@ -66,6 +69,7 @@ export function readState(record: ScheduleRecord): ScheduleState {
     missedTicks: numberOr(body.missedTicks, 0),
     lastTickMs: numberOr(body.lastTickMs, null),
     lastJobId: typeof body.lastJobId === 'string' ? body.lastJobId : null,
+    past: readTicks(body.past),
     ...(typeof body.setBacks === 'number' && { setBacks: body.setBacks }),
     // Only ever compared and copied, field by field.
     declared: asObject(body.declared) as Declaration | null,
@@ -88,6 +92,12 @@ export function toViewOrNull(record: ScheduleRecord): ScheduleView | null {
   } catch {
     return null
   }
+}
+
+/** What the audit keeps of a schedule: not its payload. */
+export function auditedFacts(view: ScheduleView): Readonly<Record<string, unknown>> {
+  const { cron, tz, paused, nextAtMs, startMs, endMs, limit, missed, overlap } = view
+  return { cron, tz, paused, nextAtMs, startMs, endMs, limit, missed, overlap }
 }
 
 /** Schedules whose due tick nobody has taken care of for longer than `toleranceMs`: expected, but missing. */

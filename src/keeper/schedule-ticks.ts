@@ -7,6 +7,7 @@ import type { SchedulePlan } from '../job/schedule.ts'
 import { encodeTime } from '../job/ulid.ts'
 import { type Cron, parseCron } from '../time/cron.ts'
 import type { ScheduleParts } from './parts.ts'
+import { type PastTick, withTicks } from './past-ticks.ts'
 import { type Declaration, readState, recordOf, type ScheduleState, type TypeDefaults } from './schedule-state.ts'
 
 /** What decides when a schedule runs. */
@@ -143,6 +144,7 @@ export async function fire(
     missedTicks: state.missedTicks + (missed?.count ?? 0),
     lastTickMs: jobs.length === 0 ? state.lastTickMs : (ticks.at(-1) ?? null),
     lastJobId: jobs.at(-1)?.id ?? state.lastJobId,
+    past: withTicks(state.past, pastOf({ ticks, jobs, missed })),
   }
   const next = recordOf(name, after, nextTick(after, seenMs))
   const receipts = await schedulesOf(engine).save(next, record.revision, jobs)
@@ -155,6 +157,21 @@ export async function fire(
   if (isSkipped)
     events.emit('schedule.skipped', { name, type: state.type, tickMs: dueMs, jobId: state.lastJobId ?? '' })
   return next
+}
+
+/** What a step has done, in the order of time: what was missed lies before what is run. Without jobs its ticks were skipped. */
+function pastOf({
+  ticks,
+  jobs,
+  missed,
+}: Pick<DueTicks, 'ticks' | 'missed'> & { readonly jobs: readonly NewJob[] }): readonly PastTick[] {
+  const before: readonly PastTick[] =
+    missed === null ? [] : [{ what: 'missed', atMs: missed.firstMs, count: missed.count, jobId: null }]
+  const now = ticks.map((atMs, index): PastTick => {
+    const jobId = jobs[index]?.id ?? null
+    return { what: jobId === null ? 'skipped' : 'run', atMs, count: 1, jobId }
+  })
+  return [...before, ...now]
 }
 
 /** Lets a schedule go on after the clock was set back. Answers with the record as it is now, or null as `fire` does. */

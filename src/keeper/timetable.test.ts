@@ -51,6 +51,17 @@ test('upsert adds and changes by name; reschedule keeps payload and options, and
   assert.equal((await schedules.list()).length, 1)
 })
 
+test('add refuses a name that is taken, and a process without the definition keeps what was known of the type', async (t) => {
+  const { mill, another } = await stage(t)
+  await mill.schedules.add('monthly', { ...minutely, type: report })
+  await assert.rejects(mill.schedules.add('monthly', minutely), OptionError)
+  const elsewhere = await another()
+  const changed = await elsewhere.schedules.upsert('monthly', { ...minutely, cron: '0 4 * * *' })
+  assert.deepEqual(changed.defaults, { priority: 2, attempts: 7, version: 3 })
+  const other = await elsewhere.schedules.upsert('monthly', { ...minutely, type: 'letter' })
+  assert.equal(other.defaults, null, 'it is of another type')
+})
+
 // A139
 test('an unknown name is refused', async (t) => {
   const { mill } = await stage(t)

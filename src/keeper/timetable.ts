@@ -1,7 +1,7 @@
 import { schedulesOf } from '../engine/capability-checks.ts'
 import type { Engine, Receipt } from '../engine/engine.ts'
 import type { ScheduleRecord } from '../engine/schedules.ts'
-import { UnknownScheduleError, UnsupportedError } from '../errors.ts'
+import { OptionError, UnknownScheduleError, UnsupportedError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
 import type { NewJob } from '../job/job.ts'
 import { refuseUnknown } from '../job/known-options.ts'
@@ -9,6 +9,7 @@ import { checkSchedule, checkScheduleName, type SchedulePlan, type ScheduleSpec 
 import { checkPreviewCount, parseCron } from '../time/cron.ts'
 import { type Duration, parseDurationMs } from '../time/duration.ts'
 import type { ScheduleParts } from './parts.ts'
+import { withTicks } from './past-ticks.ts'
 import {
   busy,
   type Declaration,
@@ -31,6 +32,8 @@ export interface NamedSchedule extends ScheduleSpec {
   readonly type: string
 }
 
+type TypedSpec = ScheduleSpec & { readonly type: string | AnyJob }
+
 interface Change {
   readonly state: ScheduleState
   readonly nextAtMs: number | null
@@ -48,6 +51,7 @@ export function freshState(declaration: Declaration, defaults: TypeDefaults | nu
     missedTicks: 0,
     lastTickMs: null,
     lastJobId: null,
+    past: [],
     declared: null,
   }
   return { ...plan, type, defaults, ...nothing }
@@ -76,9 +80,21 @@ export class Timetable {
   }
 
   /** Adds a schedule, or changes the one of that name; how often it ran and when it ran last is kept. */
-  async upsert(
+  upsert(name: string, spec: TypedSpec): Promise<ScheduleView> {
+    return this.#put(name, spec, () => {})
+  }
+
+  /** Adds a schedule, and refuses a name that another has already. */
+  add(name: string, spec: TypedSpec): Promise<ScheduleView> {
+    return this.#put(name, spec, (before) => {
+      if (before !== null) throw taken(name)
+    })
+  }
+
+  async #put(
     name: string,
-    { type: of, ...spec }: ScheduleSpec & { readonly type: string | AnyJob },
+    { type: of, ...spec }: TypedSpec,
+    admit: (before: ScheduleState | null) => void,
   ): Promise<ScheduleView> {
     const { engine, definitions } = this.#parts
     const type = typeof of === 'string' ? of : of.type
@@ -89,7 +105,10 @@ export class Timetable {
     const withThis = known === undefined ? definitions : new Map([...definitions, [type, known]])
     await prepareRun({ ...this.#parts, definitions: withThis }, { ...declaration, defaults })
     return this.#save(checkScheduleName(name), 'saved', (before, nowMs) => {
-      const state = { ...(before ?? freshState(declaration, defaults)), ...declaration, defaults }
+      admit(before)
+      // A process without the definition does not forget what one that has it knew of the type.
+      const kept = defaults ?? (before?.type === type ? before.defaults : null)
+      const state = { ...(before ?? freshState(declaration, kept)), ...declaration, defaults: kept }
       return { state, nextAtMs: state.paused ? null : nextTick(state, nowMs) }
     })
   }
@@ -144,9 +163,10 @@ export class Timetable {
     const note = (receipts: readonly Receipt[]): void => {
       receipt = receipts[0] ?? receipt
     }
-    const change = (before: ScheduleState | null, _nowMs: number, nextAtMs: number | null): Change => {
+    const change = (before: ScheduleState | null, nowMs: number, nextAtMs: number | null): Change => {
       if (before === null) throw new UnknownScheduleError(name)
-      return { state: { ...before, lastJobId: job.id }, nextAtMs, jobs: [job] }
+      const past = withTicks(before.past, [{ what: 'run-now', atMs: nowMs, count: 1, jobId: job.id }])
+      return { state: { ...before, lastJobId: job.id, past }, nextAtMs, jobs: [job] }
     }
     await this.#save(name, 'run', change, note)
     return receipt
@@ -216,7 +236,16 @@ export class Timetable {
   }
 }
 
-function upcoming(plan: SchedulePlan & { readonly runs: number }, fromMs: number, count: number): readonly number[] {
+export function taken(name: string): OptionError {
+  return new OptionError(`a schedule has the name '${name}' already; change that one, or give another name`)
+}
+
+/** The next runs of a plan that has had so many. */
+export function upcoming(
+  plan: SchedulePlan & { readonly runs: number },
+  fromMs: number,
+  count: number = PREVIEW_COUNT,
+): readonly number[] {
   const ticks: number[] = []
   for (let atMs: number | null = fromMs; ticks.length < count; ) {
     atMs = nextTick({ ...plan, runs: plan.runs + ticks.length }, atMs)

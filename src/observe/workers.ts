@@ -73,6 +73,15 @@ export interface WorkerView {
   readonly pid: number | null
   readonly startedAtMs: number | null
   readonly concurrency: number | null
+  /** Of the package in its process. This and the next four are null, or false, in a worker of an earlier version. */
+  readonly version: string | null
+  readonly memoryBytes: number | null
+  /** How late its event loop was at worst between its last two beats. */
+  readonly loopDelayMs: number | null
+  /** Attempts that ended between its last two beats. */
+  readonly perSecond: number | null
+  /** Whether it stops when it is asked to. */
+  readonly drains: boolean
   readonly running: number
   readonly types: readonly WorkedTypeView[]
 }
@@ -203,9 +212,19 @@ function viewOf(
     pid: work?.pid ?? null,
     startedAtMs: work?.startedAtMs ?? null,
     concurrency: work?.concurrency ?? null,
+    version: work?.version ?? null,
+    memoryBytes: work?.memoryBytes ?? null,
+    loopDelayMs: work?.loopDelayMs ?? null,
+    perSecond: sumOf(works.flatMap(({ perSecond }) => perSecond ?? [])),
+    drains: work?.drains ?? false,
     running,
     types,
   }
+}
+
+/** Null for none. */
+function sumOf(values: readonly number[]): number | null {
+  return values.length === 0 ? null : values.reduce((sum, one) => sum + one, 0)
 }
 
 /** What a worker with a name ran is not known once its beat has expired. */

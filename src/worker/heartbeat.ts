@@ -5,6 +5,7 @@ import type { Clock } from '../time/clock.ts'
 import { waitAtMost } from '../time/wait.ts'
 import type { ActiveJob, WorkedType } from './active-job.ts'
 import type { Slots } from './slots.ts'
+import { Vitals } from './vitals.ts'
 import { PROCESS_TAG } from './worker-id.ts'
 
 /** How often a worker reports that it is alive, and how long a report is valid. */
@@ -25,6 +26,8 @@ export interface HeartbeatParts {
   readonly slots: Slots
   /** Null: strict priority. */
   readonly ageingMs: number | null
+  /** Whether it can be asked to stop. */
+  readonly drains: boolean
   /** By type, where they are known. */
   lags(): Promise<Readonly<Record<string, number>>>
   onError(error: unknown): void
@@ -36,7 +39,7 @@ export interface HeartbeatParts {
  */
 export class Heartbeat {
   readonly #parts: HeartbeatParts
-  readonly #startedAtMs: number
+  readonly startedAtMs: number
   #stoppingSinceMs: number | null = null
   #beat: Promise<void> | null = null
   #cancelNext: () => void = () => {}
@@ -44,10 +47,11 @@ export class Heartbeat {
   #isOver = false
   #lags: Readonly<Record<string, number>> = {}
   readonly #pausedUntilMs = new Map<string, number>()
+  readonly #vitals = new Vitals()
 
   constructor(parts: HeartbeatParts) {
     this.#parts = parts
-    this.#startedAtMs = parts.clock.nowMs()
+    this.startedAtMs = parts.clock.nowMs()
   }
 
   /** Resolves when the first beat has arrived, or has failed. */
@@ -65,6 +69,7 @@ export class Heartbeat {
   async goodbye(): Promise<void> {
     const { presence, worker, name, slots } = this.#parts
     this.#isOver = true
+    this.#vitals.close()
     this.#cancelNext()
     await this.#beat
     await this.#tell(() => presence.gone(worker, name === null ? [...slots.types.keys()] : [name]))
@@ -114,6 +119,7 @@ export class Heartbeat {
     const sinceMonotonicMs = atMs - clock.monotonicMs()
     const running = Map.groupBy(slots.running(), ({ type }) => type)
     for (const type of slots.paused) this.#pausedUntilMs.set(type, atMs)
+    const vitals = this.#vitals.take(clock.monotonicMs(), slots.types)
     return [...slots.types].map(([type, worked]) => ({
       type,
       ...(name !== null && { name }),
@@ -123,7 +129,11 @@ export class Heartbeat {
       lastJobAtMs: worked.endedAtMs === null ? null : Math.round(sinceMonotonicMs + worked.endedAtMs),
       lag: this.#lags[type] ?? null,
       stoppingSinceMs,
-      work: this.#workOf(worked, running.get(worked) ?? [], sinceMonotonicMs),
+      work: {
+        ...this.#workOf(worked, running.get(worked) ?? [], sinceMonotonicMs),
+        ...vitals.ofProcess,
+        ...vitals.ofType(type),
+      },
     }))
   }
 
@@ -132,18 +142,19 @@ export class Heartbeat {
     active: readonly ActiveJob[],
     sinceMonotonicMs: number,
   ): AtWork {
-    const { slots, ageingMs } = this.#parts
+    const { slots, ageingMs, drains } = this.#parts
     const pausedUntilMs = this.#pausedUntilMs.get(definition.type)
     return {
       host: hostname(),
       pid: process.pid,
       process: PROCESS_TAG,
-      startedAtMs: this.#startedAtMs,
+      startedAtMs: this.startedAtMs,
       concurrency: slots.concurrency,
       ...(ageingMs !== null && { ageingMs }),
       running: active.length,
       ...(pausedUntilMs !== undefined && { pausedUntilMs }),
       ended: { completed, failed },
+      drains,
       jobs: active.slice(0, JOBS_SHOWN_MAX).map(({ lease, startedAtMs }) => ({
         id: lease.job.id,
         attempt: lease.attempt,

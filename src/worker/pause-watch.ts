@@ -1,10 +1,13 @@
-import type { PauseStore } from '../engine/pauses.ts'
+import { isOfType, type PauseStore, pausesIn, stopName } from '../engine/pauses.ts'
 import type { Clock } from '../time/clock.ts'
+import type { WorkerParts } from './options.ts'
 
 interface PauseWatchParts {
   readonly clock: Clock
-  readonly pauses: Pick<PauseStore, 'list' | 'onChange'>
+  readonly pauses: Pick<PauseStore, 'list' | 'all' | 'onChange'>
   onChange(paused: ReadonlySet<string>): void
+  /** What the worker is asked to stop by; left out where it cannot be. `forget` removes the request. */
+  readonly stop?: { readonly name: string; forget(): Promise<unknown> }
   onError(error: unknown): void
 }
 
@@ -12,7 +15,7 @@ interface PauseWatchParts {
 const LOOK_MS = 1_000
 
 /**
- * Tracks which types are paused, so that claims need not ask. While the store cannot be reached, the last known state
+ * Tracks which types are paused, so that claims need not ask, and whether the worker is asked to stop. While the store cannot be reached, the last known state
  * stays in force: a short outage must not resume a paused type.
  */
 export class PauseWatch {
@@ -21,6 +24,9 @@ export class PauseWatch {
   #cancel: () => void = () => {}
   #isTroubled = false
   #isClosed = false
+  readonly #asked = new AbortController()
+  /** Aborts when the worker is asked to stop, within a second as a pause is obeyed. */
+  readonly asked: AbortSignal = this.#asked.signal
 
   constructor(parts: PauseWatchParts) {
     this.#parts = parts
@@ -40,6 +46,11 @@ export class PauseWatch {
     this.#cancel()
   }
 
+  /** Removes the request that the worker has obeyed. Never rejects: one that stays concerns nobody any more. */
+  async obeyed(): Promise<void> {
+    if (this.asked.aborted) await this.#parts.stop?.forget().catch(this.#parts.onError)
+  }
+
   #lookLater(): void {
     this.#cancel = this.#parts.clock.after(LOOK_MS, () => {
       void this.#look().then(() => {
@@ -51,7 +62,10 @@ export class PauseWatch {
   /** Never rejects. An outage is reported once, not at every look. */
   async #look(): Promise<void> {
     try {
-      this.#update((await this.#parts.pauses.list()).map(({ type }) => type))
+      const { pauses, stop } = this.#parts
+      const found = await (pauses.all?.() ?? pauses.list())
+      this.#update(found.filter(isOfType).map(({ type }) => type))
+      if (stop !== undefined && found.some(({ type }) => type === stop.name)) this.#asked.abort('drain')
       this.#isTroubled = false
     } catch (error) {
       if (!this.#isTroubled && !this.#isClosed) this.#parts.onError(error)
@@ -65,4 +79,20 @@ export class PauseWatch {
     this.#paused = new Set(types)
     this.#parts.onChange(this.#paused)
   }
+}
+
+/** Null where the engine cannot pause a type. `startedAtMs`: as the heartbeats of the worker say it; null without any. */
+export function watchPauses(
+  { engine, events, clock }: WorkerParts,
+  { worker, startedAtMs }: { readonly worker: string; readonly startedAtMs: number | null },
+  onChange: (paused: ReadonlySet<string>) => void,
+): PauseWatch | null {
+  const pauses = pausesIn(engine)
+  if (pauses === undefined) return null
+  const name = startedAtMs === null ? null : stopName(worker, startedAtMs)
+  return new PauseWatch({
+    ...{ clock, pauses, onChange },
+    ...(name !== null && { stop: { name, forget: () => pauses.resume(name) } }),
+    onError: (error) => events.emit('worker.error', { worker, during: 'pauses', error }),
+  })
 }

@@ -10,7 +10,7 @@ import { waitAtMost } from '../time/wait.ts'
 import { SIGNALS } from './early-signals.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { type ResolvedWorkerOptions, resolveWorkerOptions, type WorkerOptions, type WorkerParts } from './options.ts'
-import { PauseWatch } from './pause-watch.ts'
+import { type PauseWatch, watchPauses } from './pause-watch.ts'
 import { Slots, workedTypes } from './slots.ts'
 import { type DistinctId, distinctId, newWorkerId } from './worker-id.ts'
 import { WorkerRuntime } from './worker-runtime.ts'
@@ -96,8 +96,9 @@ async function startUnless(stop: AbortSignal, starting: Starting): Promise<Worke
     return neverStarted(parts, id)
   }
   const runtime = new WorkerRuntime(parts, id, consumer, slots, options)
-  const pauses = watchPauses(parts, id, runtime)
   const heartbeat = options.presence ? heartbeatOf(parts, id, slots, options) : null
+  const known = { worker: id, startedAtMs: heartbeat?.startedAtMs ?? null }
+  const pauses = watchPauses(parts, known, (paused) => runtime.pause(paused))
   const isShort = jobs.some(({ leaseMs }) => leaseMs < LEASE_MS_LONG)
   if (isShort) await waitAtMost(parts.clock, THREAD_MS, runtime.leaseRenewer.ready)
   const { concurrency, name } = options
@@ -108,7 +109,8 @@ async function startUnless(stop: AbortSignal, starting: Starting): Promise<Worke
   await pauses?.start()
   const started = { parts, id, consumer, runtime, options, stopKeeper, heartbeat, pauses, release }
   const worker = new StartedWorker(started)
-  if (stop.aborted) void worker.stop(String(stop.reason))
+  const end = stop.aborted ? stop : pauses?.asked
+  if (end?.aborted === true) void worker.stop(String(end.reason))
   else runtime.claims.pump()
   return worker
 }
@@ -137,22 +139,6 @@ function neverStarted({ events }: WorkerParts, id: string): Worker {
   return { id, running: 0, stopped, stop: () => stopped, [Symbol.asyncDispose]: () => stopped }
 }
 
-/** Null where the engine cannot pause a type. */
-function watchPauses(
-  { engine, events, clock }: WorkerParts,
-  worker: string,
-  runtime: WorkerRuntime,
-): PauseWatch | null {
-  const pauses = pausesIn(engine)
-  if (pauses === undefined) return null
-  return new PauseWatch({
-    clock,
-    pauses,
-    onChange: (paused) => runtime.pause(paused),
-    onError: (error) => events.emit('worker.error', { worker, during: 'pauses', error }),
-  })
-}
-
 /** Null where the engine keeps no presence. */
 function heartbeatOf(
   { engine, events, clock }: WorkerParts,
@@ -164,7 +150,8 @@ function heartbeatOf(
   if (presence === undefined) return null
   const onError = (error: unknown): void => events.emit('worker.error', { worker, during: 'presence', error })
   const lags = async () => lagsOf((await engine.workers?.()) ?? [])
-  return new Heartbeat({ clock, presence, worker, name, slots, ageingMs, lags, onError })
+  const drains = pausesIn(engine)?.all !== undefined
+  return new Heartbeat({ clock, presence, worker, name, slots, ageingMs, drains, lags, onError })
 }
 
 /** Starts the worker's own keeper. Returns the function that stops it. */
@@ -223,6 +210,7 @@ class StartedWorker implements Worker {
     this.stopped = new Promise((resolve) => {
       this.#resolveStopped = resolve
     })
+    started.pauses?.asked.addEventListener('abort', () => void this.stop('drain'), { once: true })
     if (started.options.signals) for (const signal of SIGNALS) process.on(signal, this.#onSignal)
   }
 
@@ -257,8 +245,9 @@ class StartedWorker implements Worker {
     const settleMs = Math.max(0, leftMs() - CLOSE_MS)
     await this.#bounded('settle', runtime.settles.idle(settleMs), settleMs)
     await this.#bounded('close', Promise.all([runtime.close(), consumer.close()]), leftMs())
-    // It reports its own errors. A stop must not wait long for it.
-    if (heartbeat !== null) await waitAtMost(clock, Math.min(BEAT_MS, leftMs()), heartbeat.goodbye())
+    // They report their own errors. A stop must not wait long for them.
+    const told = [heartbeat?.goodbye(), pauses?.obeyed()]
+    await waitAtMost(clock, Math.min(BEAT_MS, leftMs()), Promise.all(told))
     release()
     // Only now: under npm, Ctrl-C reaches the process twice, and the second must not cut the drain short.
     for (const signal of SIGNALS) process.removeListener(signal, this.#onSignal)

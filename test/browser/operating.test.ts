@@ -1,9 +1,15 @@
-/** Workers, schedules, queues, alerts and the audit, each with what is done on its page. */
+/** Workers, queues, alerts and the audit, each with what is done on its page. */
 import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { defineJob } from 'millrace'
 import { type Alerting, type AlertRule, startAlerting } from 'millrace/observe'
 import { eventually } from '../../conformance/process/child.ts'
+import { presenceOf } from '../../src/engine/capability-checks.ts'
+import { packageVersion } from '../../src/engine/package-info.ts'
+import { untilFile } from '../cli/fixtures/jobs.ts'
+import { JOBS, startMillrace, temporaryFolder } from '../cli/run.ts'
+import { seriousFaults } from './axe.ts'
 import { LIMIT_MS } from './browser.ts'
 import { useDashboard } from './served-dashboard.ts'
 
@@ -26,36 +32,50 @@ test('workers say that they live and what they run, until they stop', async (t) 
   await card('mill-1').waitFor({ state: 'detached' })
   // It comes with the next beat.
   await card('mill-2').getByRole('heading', { name: 'Runs 1 of 4 at once' }).waitFor()
+  const fact = (name: string, of: string) =>
+    card(name)
+      .locator('dl > div')
+      .filter({ hasText: new RegExp(`^${of}`) })
+      .locator('dd')
+  assert.equal(await fact('mill-2', 'Version').innerText(), packageVersion())
+  assert.match(await fact('mill-2', 'Memory').innerText(), /^[\d,.]+ [MG]B$/)
+  assert.match(await fact('mill-2', 'Started').innerText(), /ago|now/)
+  // Both are of the time between two beats.
+  await fact('mill-2', 'Rate').filter({ hasText: '/s' }).waitFor()
+  await fact('mill-2', 'Loop delay').filter({ hasText: 'at most' }).waitFor()
+  // One of an earlier version says less, and cannot be asked to stop.
+  const work = { host: 'h', pid: 1, startedAtMs: Date.now(), concurrency: 2, running: 0, jobs: [] }
+  const older = { type: 'greet', instance: 'older', lastJobAtMs: null, lag: null, stoppingSinceMs: null, work }
+  await presenceOf(mill.engine).beat([{ ...older, status: 'RUNNING', atMs: Date.now() }], 600_000)
+  for (const name of ['Version', 'Memory', 'Rate', 'Loop delay']) await fact('older', name).getByText('–').waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Drain older' }).count(), 0)
+  assert.deepEqual(await seriousFaults(page), [])
   await card('mill-2').getByRole('link').first().click()
   await page.getByRole('heading', { name: 'encode-film', level: 1 }).waitFor()
   assert.match(page.url(), new RegExp(`#/jobs/${id}$`))
 })
 
-test('a schedule shows its next runs, is run now, paused and resumed', async (t) => {
-  const { mill, visit } = await serve(t, { jobs: [greet] })
-  await mill.schedules.upsert('nightly', { type: greet, cron: '0 2 * * *', tz: 'Europe/Berlin' })
-  const page = await visit('schedules')
-  const card = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: 'nightly' }) })
-  await card.getByText('0 2 * * *').waitFor()
-  await card.getByText('Next ten runs').click()
-  await card.getByRole('list').getByRole('listitem').nth(9).waitFor()
-  assert.equal(await card.getByRole('list').getByRole('listitem').count(), 10)
-
-  const confirm = async (button: string, verb: string): Promise<void> => {
-    await card.getByRole('button', { name: button }).click()
-    const dialog = page.getByRole('dialog', { name: `${verb}: nightly?` })
-    await dialog.getByRole('button', { name: verb }).click()
-    await dialog.waitFor({ state: 'detached' })
-  }
-  // It is shown for a few seconds only.
-  await Promise.all([page.getByText('Enqueued a run: nightly').waitFor(), confirm('Run now: nightly', 'Run now')])
-  assert.equal((await mill.counts())[greet.type]?.ready, 1)
-  await confirm('Pause nightly', 'Pause')
-  await card.getByText('No runs until it is resumed.').waitFor()
-  assert.equal((await mill.schedules.find('nightly'))?.paused, true)
-  await confirm('Resume nightly', 'Resume')
-  await card.getByRole('button', { name: 'Pause nightly' }).waitFor()
-  assert.equal((await mill.schedules.find('nightly'))?.paused, false)
+test('a worker of another process is asked to drain: it finishes its job, and its process ends', async (t) => {
+  const folder = await temporaryFolder(t)
+  const store = { url: `sqlite:${folder}/jobs.db`, remove: () => {} }
+  const { mill, visit } = await serve(t, { jobs: [untilFile], store })
+  const { id } = await mill.enqueue(untilFile, { file: `${folder}/done` })
+  const process = startMillrace(t, ['work', JOBS, '--types', 'until-file', '--engine', store.url])
+  const page = await visit('workers')
+  await page.getByRole('heading', { name: 'Runs 1 of 10 at once' }).waitFor()
+  await page.getByRole('button', { name: /^Drain / }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByRole('textbox', { name: 'Reason (optional)' }).fill('it leaks')
+  assert.deepEqual(await seriousFaults(page), [])
+  await dialog.getByRole('button', { name: 'Drain', exact: true }).click()
+  await page.getByText('Stopping', { exact: true }).waitFor()
+  assert.equal((await mill.job(id))?.state, 'in_progress')
+  writeFileSync(`${folder}/done`, '')
+  assert.equal((await process.ended).code, 0)
+  assert.equal((await mill.job(id))?.state, 'completed')
+  await page.getByRole('heading', { name: 'No worker has said that it lives' }).waitFor()
+  await page.getByRole('navigation').getByRole('link', { name: 'Audit' }).click()
+  await page.getByRole('row', { name: /local drained worker .* it leaks/ }).waitFor()
 })
 
 test('a queue is paused and resumed with a reason, and the audit has both', async (t) => {

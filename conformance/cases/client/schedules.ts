@@ -28,6 +28,10 @@ export const keeping: CaseFile = {
         assert.equal(ran.length, 3)
         const view = await mill.schedules.find(stage.type)
         assert.deepEqual([view?.runs, view?.nextAtMs], [3, null])
+        assert.deepEqual(
+          view?.past.map(({ what, jobId }) => [what, ran.includes(jobId ?? '')]),
+          Array(3).fill(['run', true]),
+        )
       },
     },
     {

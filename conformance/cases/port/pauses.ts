@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { pausesOf } from '../../../src/engine/capability-checks.ts'
+import { stopName } from '../../../src/engine/pauses.ts'
 import type { CaseFile } from '../../case.ts'
 import { need } from '../../needs.ts'
 import { pausing } from '../../operations.ts'
@@ -25,6 +26,12 @@ export const pausedTypes: CaseFile = {
           { type: one, who: 'bob', reason: '', ...since },
           { type: two, ...by, ...since },
         ])
+        // A worker that is asked to stop is beside them, and no type.
+        const asked = stopName('worker', 7)
+        assert.equal(await here.pause(asked, by), true)
+        const there = pausesOf(await stage.other())
+        assert.deepEqual([(await there.list()).length, (await there.all?.())?.length], [2, 3])
+        assert.equal(await there.resume(asked), true)
       },
     },
     {

@@ -18,6 +18,7 @@ const WORDS: Readonly<Record<AuditAction, string>> = {
   'schedule-resume': 'resumed schedule',
   'schedule-run': 'ran schedule',
   'schedule-remove': 'removed schedule',
+  'worker-drain': 'drained worker',
   'webhook-enable': 'enabled webhook',
   'webhook-disable': 'disabled webhook',
   'webhook-test': 'tested webhook',

@@ -1,16 +1,23 @@
+import type { ComponentChildren } from 'preact'
+import { useApi } from '../api/context.ts'
 import type { Worker } from '../api/shapes.ts'
 import { useAnswer } from '../api/use-answer.ts'
 import { useFresh } from '../live/context.ts'
+import { ActDialog } from '../parts/act-dialog.tsx'
 import { Badge } from '../parts/badge.tsx'
-import { counted, whole } from '../parts/format.ts'
+import { ActButton } from '../parts/fields.tsx'
+import { bytes, counted, duration, rate, whole } from '../parts/format.ts'
 import { JobId } from '../parts/id.tsx'
 import { Card, PageFrame } from '../parts/page.tsx'
 import { Answered, EmptyState } from '../parts/states.tsx'
 import { Ago, MaybeAgo, Since } from '../parts/time.tsx'
+import { useToast } from '../parts/toast.tsx'
+import { useAsked } from '../parts/use-asked.ts'
 import { conditionLabel } from '../parts/words.ts'
 
 export function WorkersPage() {
   const workers = useAnswer('listWorkers', {})
+  const { asked, ask, ends } = useAsked<Worker>(workers.reload)
   useFresh(workers.reload, { on: ['overview', 'jobs'], atMostEveryMs: 3_000, everyMs: 5_000 })
   return (
     <PageFrame title="Workers" lead="Who is at work, who is missing, and what each of them runs now.">
@@ -22,14 +29,44 @@ export function WorkersPage() {
             <ul class="cards">
               {all.map((worker) => (
                 <li key={worker.id}>
-                  <WorkerCard worker={worker} />
+                  <WorkerCard worker={worker} drain={() => ask(worker)} />
                 </li>
               ))}
             </ul>
           )
         }
       </Answered>
+      {asked !== null && <Drain worker={asked} {...ends} />}
     </PageFrame>
+  )
+}
+
+interface DrainProps {
+  readonly worker: Worker
+  readonly onClose: () => void
+  readonly onDone: () => void
+}
+
+function Drain({ worker: { id }, onClose, onDone }: DrainProps) {
+  const api = useApi()
+  const toast = useToast()
+  return (
+    <ActDialog<unknown>
+      title={`Drain ${id}?`}
+      verb="Drain"
+      danger
+      act={(reason) => api.call('drainWorker', { params: { id }, body: { ...(reason !== undefined && { reason }) } })}
+      onDone={() => {
+        toast({ text: `Asked to drain: ${id}` })
+        onDone()
+      }}
+      onClose={onClose}
+    >
+      <p>
+        Within two seconds it takes no more jobs. It finishes those that it runs and stops, as on SIGTERM. A process
+        that has no other worker ends, with this dashboard if it serves it; only a supervisor starts it again.
+      </p>
+    </ActDialog>
   )
 }
 
@@ -44,8 +81,8 @@ function NoWorkers() {
   )
 }
 
-function WorkerCard({ worker }: { readonly worker: Worker }) {
-  const { id, condition, text, lastBeatAtMs, lastJobAtMs, stoppingSinceMs, types } = worker
+function WorkerCard({ worker, drain }: { readonly worker: Worker; readonly drain: () => void }) {
+  const { id, condition, text } = worker
   const label = conditionLabel(condition)
   return (
     <Card look={`worker tone-edge-${label.tone}`}>
@@ -54,41 +91,51 @@ function WorkerCard({ worker }: { readonly worker: Worker }) {
         <Badge {...label} />
       </header>
       <p>{text}</p>
-      <dl class="facts">
-        <div>
-          <dt>Heartbeat</dt>
-          <dd>
-            <Ago atMs={lastBeatAtMs} />
-          </dd>
-        </div>
-        <div>
-          <dt>Last job</dt>
-          <dd>
-            <MaybeAgo atMs={lastJobAtMs} otherwise={condition === 'running' ? 'not known' : 'none yet'} />
-          </dd>
-        </div>
-        {stoppingSinceMs !== null && (
-          <div>
-            <dt>Stopping for</dt>
-            <dd>
-              <Since atMs={stoppingSinceMs} />
-            </dd>
-          </div>
-        )}
-        <div>
-          <dt>Types</dt>
-          <dd>{types.join(', ')}</dd>
-        </div>
-        {worker.host !== null && (
-          <div>
-            <dt>Host</dt>
-            <dd>{worker.host}</dd>
-          </div>
-        )}
-      </dl>
+      <WorkerFacts worker={worker} />
       {worker.holds !== null && <Holds holds={worker.holds} />}
       {worker.runningCount !== null && <Running worker={worker} count={worker.runningCount} />}
+      {worker.drains && worker.stoppingSinceMs === null && (
+        <div class="actions">
+          <ActButton icon="pause" needs="operator" look="small" label={`Drain ${id}`} onClick={drain}>
+            Drain
+          </ActButton>
+        </div>
+      )}
     </Card>
+  )
+}
+
+const DASH = '–'
+
+/** What a worker of an earlier version or of another program does not say has a dash. */
+function WorkerFacts({ worker }: { readonly worker: Worker }) {
+  const { condition, lastBeatAtMs, lastJobAtMs, stoppingSinceMs, startedAtMs, types, host } = worker
+  const { version, perSecond, memoryBytes, loopDelayMs } = worker
+  const otherwise = condition === 'running' ? 'not known' : 'none yet'
+  const facts: readonly (readonly [string, ComponentChildren] | null)[] = [
+    ['Heartbeat', <Ago key="at" atMs={lastBeatAtMs} />],
+    ['Started', <MaybeAgo key="at" atMs={startedAtMs} />],
+    ['Last job', <MaybeAgo key="at" atMs={lastJobAtMs} otherwise={otherwise} />],
+    stoppingSinceMs === null ? null : ['Stopping for', <Since key="at" atMs={stoppingSinceMs} />],
+    ['Rate', perSecond === null ? DASH : rate(perSecond)],
+    ['Memory', memoryBytes === null ? DASH : bytes(memoryBytes)],
+    ['Loop delay', loopDelayMs === null ? DASH : `${duration(loopDelayMs)} at most`],
+    ['Version', version ?? DASH],
+    ['Types', types.join(', ')],
+    host === null ? null : ['Host', host],
+  ]
+  return (
+    <dl class="facts">
+      {facts.map(
+        (fact) =>
+          fact !== null && (
+            <div key={fact[0]}>
+              <dt>{fact[0]}</dt>
+              <dd>{fact[1]}</dd>
+            </div>
+          ),
+      )}
+    </dl>
   )
 }
 

@@ -4,6 +4,41 @@ import { mayAct, useSession } from '../api/context.ts'
 import type { Role } from '../api/shapes.ts'
 import { Icon, type IconName } from './icon.tsx'
 
+type Issues = readonly { readonly path: string; readonly message: string }[]
+
+/** What a field says: what the server found wrong with its value, otherwise its hint. */
+function Said({
+  id,
+  issues,
+  hint,
+}: {
+  readonly id: string
+  readonly issues: Issues
+  readonly hint?: string | undefined
+}) {
+  if (issues.length > 0) {
+    return (
+      <p class="hint text-bad" id={id} role="alert">
+        {issues.map(({ message }) => message).join('; ')}
+      </p>
+    )
+  }
+  return hint === undefined ? null : (
+    <p class="hint" id={id}>
+      {hint}
+    </p>
+  )
+}
+
+/** The attributes of a field that says something. */
+function saying(id: string, issues: Issues, hint?: string) {
+  return {
+    id,
+    'aria-describedby': hint === undefined && issues.length === 0 ? undefined : `${id}-said`,
+    'aria-invalid': issues.length > 0,
+  }
+}
+
 interface TextFieldProps {
   readonly label: string
   readonly value: string
@@ -11,21 +46,21 @@ interface TextFieldProps {
   readonly required?: boolean
   readonly hint?: string
   readonly placeholder?: string
-  readonly type?: 'text' | 'number' | 'password'
+  readonly issues?: Issues
+  readonly type?: 'text' | 'number' | 'password' | 'datetime-local'
   readonly maxLength?: number
   readonly min?: string
   readonly max?: string
   readonly step?: string
 }
 
-export function TextField({ label, value, onInput, required = false, hint, type = 'text', ...rest }: TextFieldProps) {
+export function TextField(props: TextFieldProps) {
+  const { label, value, onInput, required = false, hint, issues = [], type = 'text', ...rest } = props
   const id = useId()
-  const hintId = hint === undefined ? undefined : `${id}-hint`
   const given = {
-    id,
+    ...saying(id, issues, hint),
     value,
     required,
-    'aria-describedby': hintId,
     autoComplete: 'off',
     onInput: (event: { readonly currentTarget: HTMLInputElement }) => onInput(event.currentTarget.value),
     ...rest,
@@ -36,11 +71,8 @@ export function TextField({ label, value, onInput, required = false, hint, type 
       {type === 'text' && <input type="text" {...given} />}
       {type === 'number' && <input type="number" {...given} />}
       {type === 'password' && <input type="password" {...given} />}
-      {hint !== undefined && (
-        <p class="hint" id={hintId}>
-          {hint}
-        </p>
-      )}
+      {type === 'datetime-local' && <input type="datetime-local" {...given} />}
+      <Said id={`${id}-said`} issues={issues} hint={hint} />
     </div>
   )
 }
@@ -50,16 +82,17 @@ interface SuggestedFieldProps {
   readonly value: string
   readonly suggestions: readonly string[]
   readonly onInput: (value: string) => void
+  readonly issues?: Issues
 }
 
 /** A text field with suggestions; any other text is allowed. */
-export function SuggestedField({ label, value, suggestions, onInput }: SuggestedFieldProps) {
+export function SuggestedField({ label, value, suggestions, onInput, issues = [] }: SuggestedFieldProps) {
   const id = useId()
   return (
     <div class="field">
       <label for={id}>{label}</label>
       <input
-        id={id}
+        {...saying(id, issues)}
         list={`${id}-list`}
         value={value}
         required
@@ -72,6 +105,32 @@ export function SuggestedField({ label, value, suggestions, onInput }: Suggested
           <option key={one} value={one} />
         ))}
       </datalist>
+      <Said id={`${id}-said`} issues={issues} />
+    </div>
+  )
+}
+
+interface SelectFieldProps {
+  readonly label: string
+  readonly value: string
+  readonly choices: readonly (readonly [value: string, text: string])[]
+  readonly onChange: (value: string) => void
+  readonly issues?: Issues
+}
+
+export function SelectField({ label, value, choices, onChange, issues = [] }: SelectFieldProps) {
+  const id = useId()
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <select {...saying(id, issues)} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+        {choices.map(([choice, text]) => (
+          <option key={choice} value={choice}>
+            {text}
+          </option>
+        ))}
+      </select>
+      <Said id={`${id}-said`} issues={issues} />
     </div>
   )
 }

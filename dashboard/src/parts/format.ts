@@ -40,6 +40,30 @@ const EXACT = new Intl.DateTimeFormat(undefined, {
 
 export const exact = (atMs: number): string => EXACT.format(atMs)
 
+/** Of the one who reads. */
+export const READER_ZONE = new Intl.DateTimeFormat().resolvedOptions().timeZone
+
+const inZones = new Map<string, Intl.DateTimeFormat | null>()
+
+/** With its weekday, in a time zone. A server may know zones that this browser does not. */
+export function exactIn(zone: string, atMs: number): string {
+  const known = inZones.get(zone)
+  const format = known === undefined ? formatIn(zone) : known
+  inZones.set(zone, format)
+  return format?.format(atMs) ?? 'not known to this browser'
+}
+
+function formatIn(zone: string): Intl.DateTimeFormat | null {
+  try {
+    return new Intl.DateTimeFormat(undefined, {
+      ...{ weekday: 'short', year: 'numeric', month: 'short', day: 'numeric', timeZone: zone },
+      ...{ hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' },
+    })
+  } catch {
+    return null
+  }
+}
+
 const TODAY = new Intl.DateTimeFormat(undefined, {
   hour: '2-digit',
   minute: '2-digit',
@@ -69,6 +93,12 @@ export const compact = (count: number): string => COMPACT.format(count)
 
 export function rate(perSecond: number): string {
   return `${perSecond >= 100 ? whole(perSecond) : ONE_PLACE.format(perSecond)}/s`
+}
+
+/** `850 MB`, `1.2 GB`. */
+export function bytes(count: number): string {
+  const megabytes = count / 1e6
+  return megabytes < 1_000 ? `${whole(megabytes)} MB` : `${numeral(megabytes / 1_000)} GB`
 }
 
 export function counted(count: number, one: string, many = `${one}s`): string {

@@ -19,13 +19,15 @@ interface TableProps<Row> {
   readonly rows: readonly Row[]
   readonly keyOf: (row: Row) => string
   readonly rowClass?: (row: Row) => string
+  /** In a card or a dialog: it wraps, where another one scrolls. */
+  readonly small?: boolean
 }
 
 const classOf = ({ align, wide }: Column<never>): string => [align ?? '', wide === true ? 'wide' : ''].join(' ').trim()
 
-export function Table<Row>({ caption, columns, rows, keyOf, rowClass }: TableProps<Row>) {
+export function Table<Row>({ caption, columns, rows, keyOf, rowClass, small = false }: TableProps<Row>) {
   return (
-    <div class="table-frame">
+    <div class={small ? 'table-small' : 'table-frame'}>
       <table class="table">
         <caption class="unseen">{caption}</caption>
         <thead>

@@ -5,7 +5,7 @@ import type { Receipt } from '../../engine/engine.ts'
 import { UnknownScheduleError } from '../../errors.ts'
 import { omitUndefined } from '../../job/known-options.ts'
 import { MISSED_POLICIES, OVERLAP_POLICIES, type ScheduleSpec } from '../../job/schedule.ts'
-import type { ScheduleView } from '../../keeper/schedule-state.ts'
+import { auditedFacts, type ScheduleView } from '../../keeper/schedule-state.ts'
 import { duration, parsePayload, parseTenant, parseTime, wholeNumber } from '../arguments.ts'
 import { audited, type Cli, examples, type SharedOptions, withStoredMill } from '../cli.ts'
 import { formatTime } from '../format.ts'
@@ -39,15 +39,10 @@ async function changeSchedule(
   const before = await mill.schedules.find(name)
   const after = await change()
   await audited(cli, mill, {
-    ...{ action, subject: name, type: after.type, after: timesOf(after) },
-    ...(before !== null && { before: timesOf(before) }),
+    ...{ action, subject: name, type: after.type, after: auditedFacts(after) },
+    ...(before !== null && { before: auditedFacts(before) }),
   })
   return after
-}
-
-/** What the audit keeps of a schedule: not its payload. */
-function timesOf({ cron, tz, paused, nextAtMs }: ScheduleView): Readonly<Record<string, unknown>> {
-  return { cron, tz, paused, nextAtMs }
 }
 
 export function addSchedulePause(schedules: Command, cli: Cli): void {
@@ -153,7 +148,7 @@ async function remove(cli: Cli, name: string, flags: RemoveFlags): Promise<void>
     if (dryRun) return found
     await timetable.unschedule(name)
     const { type } = found
-    await audited(cli, mill, { action: 'schedule-remove', subject: name, type, before: timesOf(found) })
+    await audited(cli, mill, { action: 'schedule-remove', subject: name, type, before: auditedFacts(found) })
     return found
   })
   if (flags.json) return cli.terminal.print(JSON.stringify({ name, removed: !dryRun, dryRun }))

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { Redis } from 'ioredis'
 import { freshPrefix, redisServer } from '../../../test/servers/redis.ts'
+import { stopName } from '../../engine/pauses.ts'
 import { openPresence } from './presence.ts'
 
 const { url } = await redisServer()
@@ -37,6 +38,14 @@ test('pauses beside the heartbeats are seen by every presence of the prefix, the
       (await there.pauses.list()).map(({ type }) => type),
       ['sms'],
     )
+    // A worker that is asked to stop is no paused type.
+    const asked = stopName('worker', 7)
+    assert.equal(await here.pauses.pause(asked, ann), true)
+    assert.deepEqual(
+      [await there.pauses.list(), await there.pauses.all()].map((found) => found.map(({ type }) => type)),
+      [['sms'], ['sms', asked]],
+    )
+    assert.equal(await there.pauses.resume(asked), true)
     await here.pauses.resume('sms')
   } finally {
     await here.close()

@@ -1,5 +1,5 @@
 import type { Actor } from '../../engine/dead-letters.ts'
-import { type Pause, type PauseStore, readPause } from '../../engine/pauses.ts'
+import { isOfType, type Pause, type PauseStore, readPause } from '../../engine/pauses.ts'
 import { bodyFields } from '../../engine/records.ts'
 import type { RedisCaller } from './presence.ts'
 
@@ -26,6 +26,10 @@ export class RedisPauses implements PauseStore {
   }
 
   async list(): Promise<readonly Pause[]> {
+    return (await this.all()).filter(isOfType)
+  }
+
+  async all(): Promise<readonly Pause[]> {
     const answer: unknown = await this.#redis.call('HGETALL', this.#key)
     // Fields and values one after the other, or an object: that is the client's choice.
     const flat = Array.isArray(answer)

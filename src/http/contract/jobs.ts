@@ -11,6 +11,7 @@ import {
   JobSummary,
   jobId,
   limit,
+  NewTenant,
   page,
   reason,
   typeName,
@@ -18,7 +19,7 @@ import {
 
 const params = z.strictObject({ id: jobId })
 
-const Duration = z.union([
+export const Duration = z.union([
   z.string().regex(/^\d+(\.\d+)?(ms|s|m|h|d)$/, "give a duration such as '30s'"),
   z.number().int().min(0),
 ])
@@ -81,9 +82,7 @@ export const JOB_ROUTES = routes({
       delay: Duration.optional(),
       key: z.string().min(1).max(256).optional(),
       latest: z.string().min(1).max(256).optional(),
-      tenant: z
-        .strictObject({ orgId: z.string().min(1).max(128), workspaceId: z.string().min(1).max(128).optional() })
-        .optional(),
+      tenant: NewTenant.optional(),
       reason: reason.optional(),
     }),
     answer: EnqueueReceipt,

@@ -7,7 +7,6 @@ const DAY_MS = 86_400_000
 const LINK_MS_DEFAULT = DAY_MS
 const LINK_MS_MAX = 30 * DAY_MS
 
-const name = z.strictObject({ name: z.string().min(1).max(200) })
 const type = z.strictObject({ type: typeName })
 
 const Pause = z.object({ type: z.string(), sinceMs: z.number(), who: z.string(), reason: z.string() })
@@ -57,28 +56,23 @@ const Worker = z.object({
   lastJobAtMs: z.number().nullable(),
   stoppingSinceMs: z.number().nullable(),
   concurrency: z.number().nullable(),
+  startedAtMs: z.number().nullable(),
+  /** Of the package. This and the next three are null for a worker of an earlier version, or of another program. */
+  version: z.string().nullable(),
+  /** Of its process. */
+  memoryBytes: z.number().nullable(),
+  /** How late its event loop was at worst between its last two heartbeats. */
+  loopDelayMs: z.number().nullable(),
+  /** Attempts that ended between its last two heartbeats. */
+  perSecond: z.number().nullable(),
+  /** Whether it stops when it is asked to. */
+  drains: z.boolean(),
   running: z.array(z.object({ id: z.string(), type: z.string(), sinceMs: z.number() })),
   runningCount: z.number().nullable(),
   /** Where the store sees it run. */
   host: z.string().nullable(),
   /** The partitions that it alone works on, and how far it is behind there; null where types are not divided. */
   holds: z.array(z.object({ type: z.string(), partition: z.number(), lag: z.number() })).nullable(),
-})
-
-const Schedule = z.object({
-  name: z.string(),
-  type: z.string(),
-  cron: z.string(),
-  tz: z.string(),
-  paused: z.boolean(),
-  nextAtMs: z.number().nullable(),
-  lastTickMs: z.number().nullable(),
-  lastJobId: z.string().nullable(),
-  runs: z.number(),
-  skips: z.number(),
-  /** Ticks without a job, because no keeper was running. */
-  missedTicks: z.number(),
-  overdue: z.boolean(),
 })
 
 const Queue = TypeCounts.extend({
@@ -202,54 +196,15 @@ export const OPERATING_ROUTES = routes({
     needs: 'presence',
     answer: z.object({ workers: z.array(Worker) }),
   },
-  listSchedules: {
-    method: 'get',
-    path: '/api/v1/schedules',
-    summary: 'Schedules by name.',
-    role: 'viewer',
-    needs: 'schedules',
-    answer: z.object({ schedules: z.array(Schedule) }),
-  },
-  previewSchedule: {
-    method: 'get',
-    path: '/api/v1/schedules/{name}/next',
-    summary: 'The next runs of a schedule; default: ten.',
-    role: 'viewer',
-    needs: 'schedules',
-    params: name,
-    query: z.strictObject({ count: z.coerce.number().int().min(1).max(100).default(10) }),
-    answer: z.object({ name: z.string(), nextAtMs: z.array(z.number()) }),
-  },
-  pauseSchedule: {
+  drainWorker: {
     method: 'post',
-    path: '/api/v1/schedules/{name}/pause',
-    summary: 'Stops the runs of a schedule until it is resumed.',
+    path: '/api/v1/workers/{id}/drain',
+    summary: 'Asks a worker to take no more jobs, finish those that it runs, and stop. It obeys within two seconds.',
     role: 'operator',
-    needs: 'schedules',
-    params: name,
+    needs: 'draining',
+    params: z.strictObject({ id: z.string().min(1).max(300) }),
     body: ByReason,
-    answer: Schedule,
-  },
-  resumeSchedule: {
-    method: 'post',
-    path: '/api/v1/schedules/{name}/resume',
-    summary: 'Continues a schedule with the next tick.',
-    role: 'operator',
-    needs: 'schedules',
-    params: name,
-    body: ByReason,
-    answer: Schedule,
-  },
-  runSchedule: {
-    method: 'post',
-    path: '/api/v1/schedules/{name}/run',
-    summary: 'Enqueues a run now.',
-    role: 'operator',
-    needs: 'schedules',
-    params: name,
-    body: ByReason,
-    answer: z.object({ id: z.string(), status: z.string() }),
-    status: 201,
+    answer: z.object({ id: z.string(), asked: z.literal(true), changed: z.boolean() }),
   },
   listAlerts: {
     method: 'get',

@@ -28,15 +28,22 @@ export function page<Item extends z.ZodType>(item: Item) {
   })
 }
 
+export const Issues = z.array(z.object({ path: z.string(), message: z.string() }))
+
 /** Every error. `code` is stable, `message` says what to do next. */
 export const Problem = z.object({
   code: z.string(),
   message: z.string(),
   /** The invalid parts of the request. */
-  issues: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+  issues: Issues.optional(),
 })
 
 export const Tenant = z.object({ orgId: z.string(), workspaceId: z.string().optional() })
+
+export const NewTenant = z.strictObject({
+  orgId: z.string().min(1).max(128),
+  workspaceId: z.string().min(1).max(128).optional(),
+})
 
 export const ErrorRecord = z.object({
   name: z.string(),

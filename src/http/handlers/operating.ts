@@ -1,26 +1,24 @@
 import type { z } from 'zod'
+import { drainWorker } from '../../client/drain.ts'
 import { NO_JOBS } from '../../engine/counts.ts'
-import type { OperatorAction } from '../../engine/dead-letters.ts'
+import { packageVersion } from '../../engine/package-info.ts'
 import { pausesIn } from '../../engine/pauses.ts'
 import { type Beat, knownWorkers } from '../../engine/presence.ts'
-import { UnknownScheduleError } from '../../errors.ts'
 import { omitUndefined } from '../../job/known-options.ts'
-import { overdueSchedules, type ScheduleView } from '../../keeper/schedule-state.ts'
 import { lagSeverity } from '../../observe/lag.ts'
 import type { WorkerView } from '../../observe/workers.ts'
-import { type Caller, demandToken } from '../auth.ts'
+import { demandToken } from '../auth.ts'
 import type { AdminContext } from '../context.ts'
 import { facetsOf } from '../context.ts'
 import type { OPERATING_ROUTES } from '../contract/operating.ts'
 import type { DeepReadonly } from '../contract/route.ts'
-import { packageVersion } from '../package-info.ts'
 import type { Handlers } from '../routing.ts'
 import { audited } from './audited.ts'
 
 type OperatingRoutes = Handlers<keyof typeof OPERATING_ROUTES>
 
 export function operatingHandlers(admin: AdminContext): OperatingRoutes {
-  return { ...overviewHandlers(admin), ...pauseHandlers(admin), ...scheduleHandlers(admin) }
+  return { ...overviewHandlers(admin), ...pauseHandlers(admin) }
 }
 
 function overviewHandlers(
@@ -100,12 +98,14 @@ async function jobsInProgress({
 
 function workerOf(worker: WorkerView, inProgress: Awaited<ReturnType<typeof jobsInProgress>>) {
   const { id, action, seenAtMs, stoppingSinceMs, concurrency, types } = worker
+  const { startedAtMs, version, memoryBytes, loopDelayMs, perSecond, drains } = worker
   const lastJobs = types.flatMap(({ lastJobAtMs }) => lastJobAtMs ?? [])
   const said = types.flatMap(({ type, jobs }) => jobs.map((job) => ({ id: job.id, type, sinceMs: job.startedAtMs })))
   const now = inProgress === null ? null : (inProgress.get(id) ?? [])
   const condition = conditionNow(worker.condition, now)
   return {
     ...{ id, condition, stoppingSinceMs, concurrency },
+    ...{ startedAtMs, version, memoryBytes, loopDelayMs, perSecond, drains },
     types: types.map(({ type }) => type),
     text: action ?? CONDITION_TEXTS[condition],
     lastBeatAtMs: seenAtMs,
@@ -137,8 +137,14 @@ const CONDITION_TEXTS: Readonly<Record<WorkerView['condition'], string>> = {
   idle: 'nothing waits for it',
 }
 
-function pauseHandlers({ mill }: AdminContext): Pick<OperatingRoutes, 'pauseQueue' | 'resumeQueue'> {
+function pauseHandlers(admin: AdminContext): Pick<OperatingRoutes, 'pauseQueue' | 'resumeQueue' | 'drainWorker'> {
+  const { mill } = admin
   return {
+    async drainWorker({ params: { id }, body: { reason } }, { caller }) {
+      const changed = await drainWorker(mill.engine, id, { who: caller.who, reason: reason ?? 'drain' })
+      if (changed) await audited(admin, caller, { action: 'worker-drain', reason, subject: id })
+      return { id, asked: true, changed }
+    },
     async pauseQueue({ params: { type }, body: { reason } }, { caller }) {
       return { type, paused: true, changed: await mill.pause(type, omitUndefined({ who: caller.who, reason })) }
     },
@@ -146,57 +152,6 @@ function pauseHandlers({ mill }: AdminContext): Pick<OperatingRoutes, 'pauseQueu
       return { type, paused: false, changed: await mill.resume(type, omitUndefined({ who: caller.who, reason })) }
     },
   }
-}
-
-/** A tick that has not run for longer than this is overdue. */
-const OVERDUE_MS = 60_000
-
-function scheduleHandlers(
-  admin: AdminContext,
-): Pick<OperatingRoutes, 'listSchedules' | 'previewSchedule' | 'pauseSchedule' | 'resumeSchedule' | 'runSchedule'> {
-  const { schedules } = admin.mill
-  const shown = (schedule: ScheduleView) => ({
-    ...schedule,
-    overdue: overdueSchedules([schedule], admin.clock.nowMs(), OVERDUE_MS).length > 0,
-  })
-  const change = async (
-    act: 'pause' | 'resume',
-    name: string,
-    by: { readonly caller: Caller; readonly reason: string | undefined },
-  ) => {
-    const before = await known(admin, name)
-    const after = await schedules[act](name)
-    const action: OperatorAction = act === 'pause' ? 'schedule-pause' : 'schedule-resume'
-    await audited(admin, by.caller, {
-      ...{ action, reason: by.reason, subject: name, type: after.type },
-      before: { paused: before.paused, nextAtMs: before.nextAtMs },
-      after: { paused: after.paused, nextAtMs: after.nextAtMs },
-    })
-    return shown(after)
-  }
-  return {
-    listSchedules: async () => ({ schedules: (await schedules.list()).map(shown) }),
-    async previewSchedule({ params: { name }, query: { count } }) {
-      // A name with spaces would be read as a cron expression.
-      await known(admin, name)
-      return { name, nextAtMs: await schedules.preview(name, { count }) }
-    },
-    pauseSchedule: ({ params: { name }, body: { reason } }, { caller }) => change('pause', name, { caller, reason }),
-    resumeSchedule: ({ params: { name }, body: { reason } }, { caller }) => change('resume', name, { caller, reason }),
-    async runSchedule({ params: { name }, body: { reason } }, { caller }) {
-      const { type } = await known(admin, name)
-      const receipt = await schedules.runNow(name)
-      const after = { ...receipt }
-      await audited(admin, caller, { action: 'schedule-run', reason, subject: name, jobId: receipt.id, type, after })
-      return receipt
-    },
-  }
-}
-
-async function known({ mill }: AdminContext, name: string): Promise<ScheduleView> {
-  const schedule = await mill.schedules.find(name)
-  if (schedule === null) throw new UnknownScheduleError(name)
-  return schedule
 }
 
 type Queues = DeepReadonly<z.output<(typeof OPERATING_ROUTES)['listQueues']['answer']>>['queues']

@@ -12,7 +12,6 @@ import { type Cases, clientOf, ORIGIN } from '../../fixtures/admin.ts'
 const NOTHING: TypeCounts = { ready: 0, delayed: 0, inProgress: 0, completed: 0, dead: 0 }
 /** Figures rest a hundred times as long as it took to count them, and a machine may stand still meanwhile. */
 const COUNTED_MS = 150_000
-const nightly = { type: 'bill', cron: '0 3 * * *', payload: { n: 1 } }
 
 export const OPERATING_CASES: Cases<keyof typeof OPERATING_ROUTES> = {
   async showSession({ ask, mill }) {
@@ -101,48 +100,34 @@ export const OPERATING_CASES: Cases<keyof typeof OPERATING_ROUTES> = {
     assert.deepEqual([one?.runningCount, one?.running.map((job) => [job.id, job.type])], [1, [[id, 'slow']]])
     assert.ok((one?.running[0]?.sinceMs ?? 0) > atMs - 60_000)
   },
-  async listSchedules({ ask, mill }) {
-    await mill.schedules.upsert('nightly', nightly)
-    const { schedules } = await ask('listSchedules', {})
-    const [one] = schedules
-    assert.deepEqual([one?.name, one?.type, one?.cron, one?.tz], ['nightly', 'bill', '0 3 * * *', 'UTC'])
-    assert.deepEqual([one?.paused, one?.overdue, typeof one?.nextAtMs], [false, false, 'number'])
-  },
-  async previewSchedule({ ask, send, mill }) {
-    await mill.schedules.upsert('nightly', nightly)
-    const { nextAtMs } = await ask('previewSchedule', { params: { name: 'nightly' } })
-    assert.deepEqual([nextAtMs.length, (nextAtMs[1] ?? 0) - (nextAtMs[0] ?? 0)], [10, 86_400_000])
-    const none = await send('previewSchedule', { params: { name: '* * * * *' } })
-    assert.deepEqual([none.status, none.body.code], [404, 'ERR_SCHEDULE_UNKNOWN'])
-  },
-  async pauseSchedule({ ask, send, mill }) {
-    await mill.schedules.upsert('nightly', nightly)
-    const paused = await ask('pauseSchedule', { params: { name: 'nightly' }, body: { reason: 'holidays' } })
-    assert.deepEqual([paused.paused, paused.nextAtMs], [true, null])
-    const { items } = await ask('listAudit', { query: { action: 'schedule-pause' } })
+  async drainWorker({ ask, send, mill }) {
+    const slow = defineJob({ type: 'slow', run: () => new Promise<void>((resolve) => gate.promise.then(resolve)) })
+    const gate = Promise.withResolvers<void>()
+    const worker = await mill.work([slow], { id: 'one' })
+    const other = await mill.work([slow], { id: 'other' })
+    const { id } = await mill.enqueue(slow, null)
+    await until(() => worker.running + other.running === 1)
+    const busy = worker.running === 1 ? worker : other
+    const request = { params: { id: busy.id }, body: { reason: 'it leaks' } }
+    assert.deepEqual(await ask('drainWorker', request), { id: busy.id, asked: true, changed: true })
+    const stopping = async () => (await mill.workers()).find((one) => one.id === busy.id)?.stoppingSinceMs !== null
+    await until(stopping, 2_000)
+    assert.deepEqual(await mill.paused(), [], 'no type is paused')
+    gate.resolve()
+    await busy.stopped
+    assert.equal((await mill.job(id))?.state, 'completed')
+    assert.deepEqual(await mill.engine.records?.list('pause'), [], 'the request is gone')
     assert.deepEqual(
-      items.map(({ who, reason, subject }) => [who, reason, subject]),
-      [['local', 'holidays', 'nightly']],
+      (await mill.workers()).map((one) => [one.id, one.stoppingSinceMs]),
+      [[busy === worker ? 'other' : 'one', null]],
     )
-    assert.equal((await send('pauseSchedule', { params: { name: 'none' }, body: {} })).status, 404)
-  },
-  async resumeSchedule({ ask, mill }) {
-    await mill.schedules.upsert('nightly', nightly)
-    await mill.schedules.pause('nightly')
-    const resumed = await ask('resumeSchedule', { params: { name: 'nightly' } })
-    assert.deepEqual([resumed.paused, typeof resumed.nextAtMs], [false, 'number'])
-    assert.equal((await ask('listAudit', { query: { action: 'schedule-resume' } })).items.length, 1)
-  },
-  async runSchedule({ ask, mill }) {
-    await mill.schedules.upsert('nightly', nightly)
-    const { id, status } = await ask('runSchedule', { params: { name: 'nightly' } })
-    assert.equal(status, 'enqueued')
-    assert.equal((await mill.job(id))?.type, 'bill')
-    const { items } = await ask('listAudit', { query: { jobId: id } })
+    const { items } = await ask('listAudit', { query: { action: 'worker-drain' } })
     assert.deepEqual(
-      items.map(({ action, subject }) => [action, subject]),
-      [['schedule-run', 'nightly']],
+      items.map(({ reason, subject }) => [reason, subject]),
+      [['it leaks', busy.id]],
     )
+    const gone = await send('drainWorker', request)
+    assert.deepEqual([gone.status, gone.body.code], [404, 'ERR_RECORD_UNKNOWN'])
   },
   async listAlerts({ ask }) {
     assert.deepEqual(await ask('listAlerts', {}), { alerts: [] })

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { moduleFile } from '../engine/module-file.ts'
+import { moduleFile } from './module-file.ts'
 
 interface Found {
   readonly root: string

@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { packageVersion } from '../engine/package-info.ts'
+import { LoopDelay } from '../time/loop-delay.ts'
+import { Vitals } from './vitals.ts'
+
+test('a rate is of the time between two beats, and beats in quick succession keep the last', () => {
+  const vitals = new Vitals()
+  const at = (ms: number, completed: number, failed = 0) =>
+    vitals.take(ms, new Map([['mail', { completed, failed }]])).ofType('mail')
+  assert.deepEqual(at(0, 5), {})
+  assert.deepEqual(at(10_000, 20, 5), { perSecond: 2 })
+  assert.deepEqual(at(10_100, 30, 5), { perSecond: 2 })
+  assert.deepEqual(at(20_000, 30, 6), { perSecond: 1.1 })
+  assert.deepEqual(at(30_000, 30, 6), { perSecond: 0 })
+  vitals.close()
+})
+
+test('it has the version of the package and the memory of the process', () => {
+  const vitals = new Vitals()
+  const { version, memoryBytes = 0, loopDelayMs } = vitals.take(0, new Map()).ofProcess
+  assert.deepEqual([version, loopDelayMs], [packageVersion(), undefined])
+  assert.ok(memoryBytes > 10_000_000)
+  vitals.close()
+})
+
+test('the delay of the event loop is the longest since the last look', async () => {
+  const delay = new LoopDelay()
+  assert.equal(delay.take(), null)
+  await sleep(200)
+  const blockedUntilMs = performance.now() + 400
+  while (performance.now() < blockedUntilMs);
+  await sleep(200)
+  const longest = delay.take() ?? 0
+  assert.ok(longest >= 300 && longest < 30_000, `${longest} ms`)
+  delay.close()
+})
