@@ -126,7 +126,8 @@ async function sideOf(harness: Harness, ageingMs: number | null): Promise<Side> 
 export const REAPER = 2
 
 /** What must be the same of a lease: all but its token. */
-export const leased = ({ job, attempt, expiresAtMs }: Lease): unknown => ({ job, attempt, expiresAtMs })
+/** The job by its values: an engine may make it of a class. */
+export const leased = ({ job, attempt, expiresAtMs }: Lease): unknown => ({ job: { ...job }, attempt, expiresAtMs })
 
 /** Which leases are lost. Why a lease is gone that was given up long ago, engines remember differently. */
 export const lostOf = (lost: readonly NotApplied[]): unknown =>

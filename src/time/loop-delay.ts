@@ -1,7 +1,10 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
-/** How often it looks: a delay is measured up to this much too short. */
-const LOOK_MS = 50
+/**
+ * How often it looks: a delay is measured up to this much too short, and one that is shorter may fall between two looks.
+ * Every 50 ms would cost an idle process 0.12 % of a core, this costs 0.01 %.
+ */
+const LOOK_MS = 500
 
 /** How late the event loop of this process runs what is due, in real time, whatever clock is injected. */
 export class LoopDelay {
