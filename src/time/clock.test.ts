@@ -31,6 +31,12 @@ function fakeTimers(t: TestContext): { readonly askedMs: number[]; fire(): void;
   }
 }
 
+test('what was due before now is due at once, without a warning of Node', (t) => {
+  const timers = fakeTimers(t)
+  systemClock.after(-1.2, () => {})
+  assert.deepEqual(timers.askedMs, [0])
+})
+
 test('a delay beyond 24.8 days is waited for in pieces that setTimeout can hold', (t) => {
   const timers = fakeTimers(t)
   let runs = 0

@@ -23,7 +23,8 @@ function startTimer(ms: number, run: () => void, keepsAlive: boolean): () => voi
     timer = setTimeout(() => (leftMs > pieceMs ? arm(leftMs - pieceMs) : run()), pieceMs)
     if (!keepsAlive) timer.unref()
   }
-  arm(ms)
+  // What is due already is due now; Node warns of a negative time.
+  arm(Math.max(0, ms))
   return () => clearTimeout(timer)
 }
 

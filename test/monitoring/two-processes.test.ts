@@ -135,9 +135,9 @@ async function compareMetrics(one: Scene, two: Scene): Promise<void> {
   )
 }
 
-/** Times, names of workers, and what a process knows by its own definitions. */
+/** Times, names of workers, how their processes are, and what a process knows by its own definitions. */
 const PRIVATE =
-  /^(?:latency|oldest.*|.*[aA]tMs|.*[sS]inceMs|id|host|pid|process|defined|jobs|running|alertsFiring|condition|text)$/
+  /^(?:latency|oldest.*|.*[aA]tMs|.*[sS]inceMs|id|host|pid|process|defined|jobs|running|memoryBytes|loopDelayMs|perSecond|alertsFiring|condition|text)$/
 
 /** The same without what differs from run to run, or with the speed of the machine. */
 function steady(value: unknown): unknown {
