@@ -15,8 +15,8 @@ interface PauseWatchParts {
 const LOOK_MS = 1_000
 
 /**
- * Tracks which types are paused, so that claims need not ask, and whether the worker is asked to stop. While the store cannot be reached, the last known state
- * stays in force: a short outage must not resume a paused type.
+ * Tracks which types are paused, so that claims need not ask, and whether the worker is asked to stop. While the store
+ * cannot be reached, the last known state stays in force: a short outage must not resume a paused type.
  */
 export class PauseWatch {
   readonly #parts: PauseWatchParts

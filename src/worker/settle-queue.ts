@@ -28,7 +28,7 @@ export class SettleQueue {
   readonly #parts: SettleQueueParts
   #pending: ActiveJob[] = []
   #scheduled = false
-  /** A list: V8 links the outgrown table of a set to the next, which kept ended batches alive (see ChurnMap): 25 MB in a busy worker. */
+  /** A list: V8 links the outgrown table of a set to the next, which kept ended batches alive (see ChurnMap). */
   #inFlight: (readonly ActiveJob[])[] = []
   #unanswered = 0
   #giveUpAtMs = Number.POSITIVE_INFINITY

@@ -45,7 +45,7 @@ export type JobColumns = [
 /**
  * A class, as those of the job and the lease below are: V8 counts how many objects of a literal survive, and a claimed batch
  * does as a whole. It then made all later ones, with what they refer to, among its old objects, which only a full collection
- * frees. A worker that drains a large store needed some 10 MB more for it.
+ * frees.
  */
 class ClaimedRow implements JobRow {
   readonly rowid: number
