@@ -30,7 +30,7 @@ interface Fields {
 /** Clocks change on quarters of an hour, and offsets are quarters too, so within a block nothing changes but minutes. */
 const BLOCK_MS = 900_000
 const DAY_MS = 86_400_000
-/** Clocks jump by less than this, so a day that does not match can be left out up to here. */
+/** Clocks jump by less than this, so a day or month that does not match can be left out up to here. */
 const JUMP_MS = 3 * 3_600_000
 /** A 29th of February comes at the latest after eight years. */
 const HORIZON_MS = 8 * 366 * DAY_MS
@@ -73,7 +73,7 @@ function nextRun(fields: Fields, offsetAt: OffsetAt, afterMs: number): number | 
     }
     const localMs = blockMs + offsetMs
     if (!matchesDay(fields, localMs)) {
-      blockMs += Math.max(BLOCK_MS, floorToBlock(DAY_MS - modulo(localMs, DAY_MS) - JUMP_MS))
+      blockMs += Math.max(BLOCK_MS, floorToBlock(leftOut(fields, localMs) - JUMP_MS))
       continue
     }
     const isRepeated = fields.hasFixedHours && isSecondOccurrence(offsetAt, blockMs, offsetMs)
@@ -116,6 +116,13 @@ function matchesDay(fields: Fields, localMs: number): boolean {
   const day = fields.days.has(date.getUTCDate())
   const weekday = fields.weekdays.has(date.getUTCDay())
   return fields.eitherDay ? day || weekday : day && weekday
+}
+
+/** How long nothing matches from a local time whose day does not: to the end of the month, or of the day. */
+function leftOut(fields: Fields, localMs: number): number {
+  const date = new Date(localMs)
+  if (fields.months.has(date.getUTCMonth() + 1)) return DAY_MS - modulo(localMs, DAY_MS)
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1) - localMs
 }
 
 function floorToBlock(ms: number): number {
