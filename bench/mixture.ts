@@ -1,4 +1,5 @@
 /** Jobs as users have them: many types, large payloads, waits and work, some of them late, urgent or failing at first. */
+import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { seededRandom } from '../src/testing/open-for-test.ts'
 import type { Payload } from './payload.ts'
@@ -64,12 +65,30 @@ export function isPlanned(error: unknown): boolean {
   return String(error).includes('planned: the next attempt succeeds')
 }
 
-/** Five milliseconds of waiting, or one of this thread's processor time: what else the machine does costs neither. */
+const SAMPLE = Buffer.alloc(64 * 1_024, 1)
+const SAMPLES = 50
+
+/**
+ * As much text as this machine hashes in a millisecond: the shortest of many samples, because the others were interrupted.
+ * A fixed amount of work costs the same whatever else runs. Watching a thread's own processor time does not: Linux may count
+ * it in steps of 4 ms.
+ */
+function textOfOneMillisecond(): Buffer {
+  let shortestMs = Number.POSITIVE_INFINITY
+  for (let sample = 0; sample < SAMPLES; sample += 1) {
+    const startedMs = performance.now()
+    digest(SAMPLE)
+    shortestMs = Math.min(shortestMs, performance.now() - startedMs)
+  }
+  return Buffer.alloc(Math.ceil((SAMPLE.length * CPU_MS) / shortestMs), 1)
+}
+
+const digest = (text: Buffer): Buffer => createHash('sha256').update(text).digest()
+let computed: Buffer | undefined
+
+/** Five milliseconds of waiting, or one of this thread's processor time. */
 export async function handleMixed({ waits }: MixedPayload): Promise<void> {
   if (waits) return sleep(IO_MS)
-  const before = process.threadCpuUsage()
-  for (;;) {
-    const { user, system } = process.threadCpuUsage(before)
-    if (user + system >= CPU_MS * 1_000) return
-  }
+  computed ??= textOfOneMillisecond()
+  digest(computed)
 }
