@@ -80,7 +80,7 @@ function resolve(definition: AnyJob, options: EnqueueOptions, nowMs: number): Om
     key: options.key === undefined ? null : checkKey(options.key, 'key'),
     latest: resolveLatest(options.latest),
     tenant: options.tenant === undefined ? null : tenantOf(options.tenant),
-    options: storedOptions(options),
+    options: storedOptions(definition.tags.length === 0 ? options : { tags: definition.tags, ...options }),
     after: checkAfter(options),
   }
 }

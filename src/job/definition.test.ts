@@ -22,6 +22,7 @@ test('a definition has every default resolved', () => {
     leaseMs: 60_000,
     concurrency: null,
     limit: null,
+    tags: [],
     critical: false,
     keepCompleted: null,
     keepDead: null,

@@ -22,6 +22,7 @@ import {
 } from './options.ts'
 import type { Predecessor } from './predecessors.ts'
 import { checkDeclared, type DeclaredSchedule, type SchedulePlan } from './schedule.ts'
+import { checkTags } from './tags.ts'
 
 /** A structured log: a sentence and fields. Fields hold ids and sizes, never payloads. */
 export interface Log {
@@ -97,6 +98,8 @@ export interface JobSpec<Schema extends StandardSchemaV1, Result> {
   readonly limit?: { readonly max: number; readonly per: Duration }
   /** Purging its dead letters needs `force`, and their alerts are critical. */
   readonly critical?: boolean
+  /** The tags of its jobs, unless an enqueue gives its own. */
+  readonly tags?: readonly string[]
   /** True: jobs are removed when they complete. A number: the newest that many stay. */
   readonly removeOnComplete?: RemoveOption
   /** The same for dead letters. Each removal leaves an audit entry. Refused for critical types. */
@@ -129,6 +132,7 @@ export interface JobDefinition<Input = unknown, Output = unknown, Result = unkno
   readonly concurrency: number | null
   readonly limit: { readonly max: number; readonly perMs: number } | null
   readonly critical: boolean
+  readonly tags: readonly string[]
   /** How many completed jobs of the type stay. Null: all, until retention removes them. */
   readonly keepCompleted: number | null
   readonly keepDead: number | null
@@ -177,6 +181,7 @@ const SPEC_NAMES: OptionNames<JobSpec<StandardSchemaV1, unknown>> = {
   concurrency: true,
   limit: true,
   critical: true,
+  tags: true,
   removeOnComplete: true,
   removeOnFail: true,
   retention: true,
@@ -244,6 +249,7 @@ export function defineJob<Schema extends StandardSchemaV1 = StandardSchemaV1<unk
     leaseMs: checkLeaseMs(spec.lease ?? LEASE_DEFAULT_MS),
     concurrency: checkConcurrency(spec.concurrency),
     limit: checkLimit(spec.limit),
+    tags: checkTags(spec.tags ?? []),
     ...checkFinished(spec),
     schedule: spec.schedule === undefined ? null : checkDeclared(spec.type, spec.schedule as DeclaredSchedule),
     hooks: spec.hooks ?? {},

@@ -38,6 +38,8 @@ export interface StoredOptions {
   readonly releasedKey?: string
   /** The trace of the producer. */
   readonly trace?: TraceContext
+  /** What the job can be found by, such as the import that it belongs to. */
+  readonly tags?: readonly string[]
 }
 
 /** A job as the core hands it to an engine: checked, with all defaults resolved. */
@@ -89,6 +91,8 @@ export interface ErrorRecord {
 /** A job as `mill.job(id)`, the CLI and the HTTP API show it. */
 export interface JobView extends StoredJob {
   readonly state: JobState
+  /** What it was tagged with. */
+  readonly tags: readonly string[]
   /** Starts so far, since it was last replayed. */
   readonly attempt: number
   /** How often it was replayed. */

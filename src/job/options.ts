@@ -5,6 +5,7 @@ import { type Backoff, checkBackoff, checkBackoffNames } from './backoff.ts'
 import type { Predecessors, StoredOptions, Tenant } from './job.ts'
 import { checkKeep, type RemoveOption } from './keep.ts'
 import type { OptionNames } from './known-options.ts'
+import { checkTags } from './tags.ts'
 
 /** A key whose newest job wins. `seq` orders versions that may arrive out of order. */
 export type Latest = string | { readonly key: string; readonly seq: number }
@@ -30,6 +31,8 @@ export interface EnqueueOptions {
   readonly backoff?: Backoff
   readonly timeout?: Duration
   readonly tenant?: Tenant
+  /** What the job can be found by: at most 10 tags of up to 64 characters. */
+  readonly tags?: readonly string[]
   /** True: the job is removed when it completes. A number: once that many newer ones of its type have completed. */
   readonly removeOnComplete?: RemoveOption
   /** The same for dead letters. Each removal leaves an audit entry. Refused for critical types. */
@@ -51,6 +54,7 @@ export const ENQUEUE_NAMES: OptionNames<EnqueueOptions> = {
   backoff: true,
   timeout: true,
   tenant: true,
+  tags: true,
   removeOnComplete: true,
   removeOnFail: true,
   after: true,
@@ -172,12 +176,14 @@ export function storedOptions(options: EnqueueOptions): StoredOptions | null {
   }
   const timeoutMs = options.timeout === undefined ? undefined : checkTimeoutMs(options.timeout)
   const { name, removeOnComplete, removeOnFail } = options
+  const tags = options.tags === undefined ? [] : checkTags(options.tags)
   const stored: StoredOptions = {
     ...(name !== undefined && { name: checkName(name) }),
     ...(options.backoff && { backoff: options.backoff }),
     ...(timeoutMs !== undefined && { timeoutMs }),
     ...(removeOnComplete !== undefined && { keepCompleted: checkKeep(removeOnComplete, 'removeOnComplete') }),
     ...(removeOnFail !== undefined && { keepDead: checkKeep(removeOnFail, 'removeOnFail') }),
+    ...(tags.length > 0 && { tags }),
   }
   return Object.keys(stored).length === 0 ? null : stored
 }

@@ -90,6 +90,7 @@ const RUN_NAMES: OptionNames<ScheduledOptions> = {
   backoff: true,
   timeout: true,
   tenant: true,
+  tags: true,
   removeOnComplete: true,
   removeOnFail: true,
 }

@@ -14,7 +14,14 @@ export const clientEnqueue: CaseFile = {
       async run(stage) {
         const mill = await stage.mill()
         const job = numberedJob(stage)
-        const bad = [{ priority: 11 }, { attempts: 0 }, { delay: -1 }, { key: '' }, { key: 'a', latest: 'b' }]
+        const bad = [
+          { priority: 11 },
+          { attempts: 0 },
+          { delay: -1 },
+          { key: '' },
+          { key: 'a', latest: 'b' },
+          { tags: [''] },
+        ]
         for (const options of bad) {
           assert.equal(
             await rejection(mill.enqueue(job, { n: 1 }, options)),
@@ -23,6 +30,19 @@ export const clientEnqueue: CaseFile = {
           )
         }
         await stage.expectCounts({})
+      },
+    },
+    {
+      name: 'tags are shown with the job: its own, or those of its definition',
+      guarantees: ['I1'],
+      async run(stage) {
+        const mill = await stage.mill()
+        const job = numberedJob(stage, { tags: ['billing'] })
+        const tagsAfter = async (options: { readonly tags?: readonly string[] }) =>
+          (await mill.job((await mill.enqueue(job, { n: 1 }, options)).id))?.tags
+        assert.deepEqual(await tagsAfter({}), ['billing'])
+        assert.deepEqual(await tagsAfter({ tags: ['import-7', 'Grüße', 'import-7'] }), ['import-7', 'Grüße'])
+        assert.deepEqual(await tagsAfter({ tags: [] }), [])
       },
     },
     {

@@ -19,6 +19,7 @@ interface EnqueueFlags extends SharedOptions {
   readonly attempts?: number
   readonly timeout?: number
   readonly tenant?: string
+  readonly tag?: readonly string[]
   readonly after?: string
   readonly ifDead?: string
   readonly jobs?: readonly string[]
@@ -41,6 +42,7 @@ export function addEnqueue(program: Command, cli: Cli): void {
     .option('--attempts <n>', 'at most this many starts', wholeNumber)
     .option('--timeout <duration>', 'the time limit of one start', duration)
     .option('--tenant <org[/workspace]>', 'the tenant')
+    .option('--tag <tags...>', 'what the job can be found by, such as import-7')
     .option('--after <ids>', 'start it when these jobs, separated by commas, have completed')
     .option('--if-dead <policy>', 'with --after, if one of them dies: wait for its replay, run anyway, or die')
     .option('--jobs <modules...>', 'modules that define the type, to use its schema and defaults')
@@ -56,6 +58,7 @@ const HELP = `${examples([
   [`millrace enqueue bill '{"id":42}' --key bill-42 --delay 10m`, 'in ten minutes, and only once'],
   [`millrace enqueue index '{}' --latest docs --priority 9`, 'replaces an older one that still waits'],
   [`millrace enqueue merge '{}' --after 01K5X…,01K5Y… --if-dead run`, 'when both have completed or died'],
+  [`millrace enqueue mail '{"to":"ann"}' --tag import-7`, 'found again by millrace jobs --search tag:import-7'],
   ['jq -c . big.json | millrace enqueue import -', 'the payload from standard input'],
 ])}
 
@@ -84,7 +87,7 @@ async function definitionOf(type: string, modules: readonly string[] | undefined
 }
 
 function toOptions(flags: EnqueueFlags): EnqueueOptions {
-  const { name, key, latest, seq, priority, delay, attempts, timeout, at, tenant, after, ifDead } = flags
+  const { name, key, latest, seq, priority, delay, attempts, timeout, at, tenant, tag: tags, after, ifDead } = flags
   if (seq !== undefined && latest === undefined)
     throw new OptionError('--seq orders the versions of a latest key; add --latest')
   return omitUndefined({
@@ -97,6 +100,7 @@ function toOptions(flags: EnqueueFlags): EnqueueOptions {
     attempts,
     timeout,
     tenant: tenant === undefined ? undefined : parseTenant(tenant),
+    tags,
     after: after?.split(',').map((id) => id.trim()),
     ifDead: ifDead === undefined ? undefined : parsePolicy(ifDead),
   })

@@ -70,6 +70,7 @@ function printFacts({ terminal, clock }: Cli, view: JobView, withPayload: boolea
     ['key', view.key],
     ['latest', view.latestKey],
     ['tenant', tenant],
+    ['tags', view.tags.length === 0 ? null : view.tags.join(', ')],
     ['enqueued', `${formatTime(view.createdAtMs)} (${formatDuration(nowMs - view.createdAtMs)} ago)`],
     ['due', `${formatTime(view.runAtMs)}${due}`],
     ['started', view.startedAtMs === null ? null : formatTime(view.startedAtMs)],

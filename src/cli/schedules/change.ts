@@ -167,6 +167,7 @@ interface AddFlags extends SharedOptions {
   readonly attempts?: number
   readonly timeout?: number
   readonly tenant?: string
+  readonly tag?: readonly string[]
   readonly jobs?: readonly string[]
 }
 
@@ -200,6 +201,7 @@ export function addScheduleAdd(schedules: Command, cli: Cli): void {
     .option('--attempts <n>', 'at most this many starts', wholeNumber)
     .option('--timeout <duration>', 'the time limit of one start', duration)
     .option('--tenant <org[/workspace]>', 'the tenant')
+    .option('--tag <tags...>', 'what its jobs can be found by')
     .option('--jobs <modules...>', 'modules that define the type, to use its schema and defaults')
     .addHelpText('after', HELP)
     .action((name: string, type: string, cron: string, payload: string | undefined, _options, command: Command) =>
@@ -228,7 +230,7 @@ async function add(cli: Cli, args: AddArguments, flags: AddFlags): Promise<void>
 }
 
 function toSpec(flags: AddFlags): Omit<ScheduleSpec, 'cron'> {
-  const { tz, start, end, limit, missed, overlap, priority, attempts, timeout, tenant } = flags
+  const { tz, start, end, limit, missed, overlap, priority, attempts, timeout, tenant, tag: tags } = flags
   return {
     ...omitUndefined({
       tz,
@@ -243,6 +245,7 @@ function toSpec(flags: AddFlags): Omit<ScheduleSpec, 'cron'> {
       attempts,
       timeout,
       tenant: tenant === undefined ? undefined : parseTenant(tenant),
+      tags,
     }),
   }
 }

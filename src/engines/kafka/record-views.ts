@@ -1,4 +1,5 @@
 import type { JobView } from '../../job/job.ts'
+import { tagsOf } from '../../job/tags.ts'
 import { readReplayHeaders } from './dead-letters/headers.ts'
 import { viewOf as letterView } from './dead-letters/letter.ts'
 import type { FoundLetter } from './dead-letters.ts'
@@ -41,6 +42,7 @@ export function recordView(record: LogRecord, { group, place, letter, holder, pr
     ...(isForOthers && { id: placeId(record) }),
     ...{ state: 'queued', attempt: 0, progress: null, result: null, error: null },
     ...{ leaseOwner: null, leaseUntilMs: null, startedAtMs: null, completedAtMs: null, durationMs: null },
+    tags: tagsOf(job.options),
     replays: readReplayHeaders(record.headers).count,
     updatedAtMs: record.timestampMs,
   }

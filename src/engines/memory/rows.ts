@@ -4,6 +4,7 @@ import { effectiveRank } from '../../job/ageing.ts'
 import type { ErrorRecord, JobEvent, JobEventName, JobView, NewJob, StoredJob } from '../../job/job.ts'
 import { HISTORY_MAX } from '../../job/job.ts'
 import { type Ended, type StoredState, shownState } from '../../job/states.ts'
+import { tagsOf } from '../../job/tags.ts'
 import type { Heaped } from './heap.ts'
 
 export type LossListener = (lost: Lost) => void
@@ -163,6 +164,7 @@ export function toView(row: JobRow): JobView {
     ...toStoredJob(row),
     state: shownState(row.state, row.ended),
     attempt: row.attempt,
+    tags: tagsOf(row.job.options),
     replays: row.replays,
     progress: row.progress === null ? null : JSON.parse(row.progress),
     result: row.result === null ? null : JSON.parse(row.result),

@@ -4,6 +4,7 @@ import { effectiveRank } from '../../job/ageing.ts'
 import type { ErrorRecord, JobView, NewJob, StoredJob, StoredOptions, Tenant } from '../../job/job.ts'
 import { readPredecessors } from '../../job/predecessors.ts'
 import { type Ended, type StoredState, shownState } from '../../job/states.ts'
+import { tagsOf } from '../../job/tags.ts'
 
 /** A job as the claim reads it. Another program may have written the row, so some columns may be null. */
 export interface JobRow {
@@ -182,6 +183,7 @@ export function toView(row: ViewRow): JobView {
     key: keyOf(row),
     state: shownState(toState(row.status), row.ended),
     attempt: row.attempt_count,
+    tags: isRecord(row.options) ? tagsOf(row.options) : [],
     replays: row.replays,
     progress: row.progress ?? null,
     result: row.result ?? null,

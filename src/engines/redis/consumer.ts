@@ -3,6 +3,7 @@ import type { ClaimRequest, Consumer, ConsumerListener, SubscribedType, Subscrip
 import { isExpired, type Lease, type Lost, type Outcome, type Settlement } from '../../engine/outcome.ts'
 import { readyTypes } from '../../engine/subscriptions.ts'
 import type { JobView } from '../../job/job.ts'
+import { tagsOf } from '../../job/tags.ts'
 import { backgroundClock } from '../../time/clock.ts'
 import { type Claimed, claimReady, nextToken } from './claim.ts'
 import type { RedisCore } from './core.ts'
@@ -273,6 +274,7 @@ export function finalView({ job, attempt }: Lease, outcome: Outcome, nowMs: numb
     ...job,
     state: isComplete ? 'completed' : 'dead_letter',
     attempt,
+    tags: tagsOf(job.options),
     replays: 0,
     progress: null,
     result: isComplete ? JSON.parse(outcome.result) : null,

@@ -2,6 +2,7 @@ import type { ErrorRecord, JobView, StoredJob, StoredOptions, Tenant } from '../
 import { ATTEMPTS_DEFAULT } from '../../job/options.ts'
 import { readPredecessors } from '../../job/predecessors.ts'
 import { ENDS, type Ended, type StoredState, shownState } from '../../job/states.ts'
+import { tagsOf } from '../../job/tags.ts'
 import { publicId, typeOf } from './keys.ts'
 import { HISTORY } from './lua/history.ts'
 import { LINKS } from './lua/links.ts'
@@ -124,6 +125,7 @@ export function toView(row: Row): JobView | null {
     ...stored,
     state: shownState(toState(place), isEnded ? readEnded(fields.get('mrEnded')) : null),
     attempt: isActive ? attemptOf(fields) : startsOf(fields),
+    tags: tagsOf(stored.options),
     replays: toWhole(fields.get('mrReplays')) ?? 0,
     progress: parse(fields.get('progress')),
     result: isCompleted ? parse(fields.get('returnvalue')) : null,

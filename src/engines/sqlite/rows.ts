@@ -2,6 +2,7 @@ import type { Lease } from '../../engine/outcome.ts'
 import type { ErrorRecord, JobView, StoredJob, StoredOptions, Tenant } from '../../job/job.ts'
 import { readPredecessors } from '../../job/predecessors.ts'
 import { type Ended, type StoredState, shownState } from '../../job/states.ts'
+import { tagsOf } from '../../job/tags.ts'
 import { fromIso } from '../../time/iso.ts'
 
 /** A job as the claim reads it. */
@@ -177,6 +178,7 @@ export function toView(row: ViewRow): JobView {
     key: row.idempotency_key ?? row.released_key,
     state: shownState(row.status, row.ended),
     attempt: row.attempts,
+    tags: row.options === null ? [] : tagsOf(parse<StoredOptions | null>(row.options, null)),
     replays: row.replays,
     progress: parse<unknown>(row.progress, null),
     result: parse<unknown>(row.result, null),

@@ -4,7 +4,7 @@ import { JOB_STATES } from '../../job/states.ts'
 import { PAST_TICKS } from '../../keeper/past-ticks.ts'
 import { Duration } from './jobs.ts'
 import { routes } from './route.ts'
-import { ByReason, Issues, NewTenant, reason, TIME_MS_MAX, timeMs, typeName } from './shapes.ts'
+import { ByReason, Issues, NewTags, NewTenant, reason, TIME_MS_MAX, timeMs, typeName } from './shapes.ts'
 
 const name = z.strictObject({ name: z.string().min(1).max(200) })
 const time = z.number().int().min(0).max(TIME_MS_MAX)
@@ -58,6 +58,7 @@ const plan = {
       attempts: z.number().int().min(1).max(100).optional(),
       timeout: Duration.optional(),
       tenant: NewTenant.optional(),
+      tags: NewTags.optional(),
     })
     .optional(),
   reason: reason.optional(),

@@ -1,6 +1,7 @@
 /** Shapes that several routes share. Times are milliseconds since 1970; names are those of the package's API. */
 import { z } from 'zod'
 import { JOB_STATES } from '../../job/states.ts'
+import { TAG_LENGTH_MAX, TAGS_MAX } from '../../job/tags.ts'
 
 export const LIMIT_MAX = 500
 
@@ -45,6 +46,8 @@ export const NewTenant = z.strictObject({
   workspaceId: z.string().min(1).max(128).optional(),
 })
 
+export const NewTags = z.array(z.string().min(1).max(TAG_LENGTH_MAX)).max(TAGS_MAX)
+
 export const ErrorRecord = z.object({
   name: z.string(),
   code: z.string().nullable(),
@@ -63,6 +66,7 @@ export const JobSummary = z.object({
   key: z.string().nullable(),
   latestKey: z.string().nullable(),
   tenant: Tenant.nullable(),
+  tags: z.array(z.string()),
   progress: z.unknown(),
   error: ErrorRecord.omit({ stack: true }).nullable(),
   leaseOwner: z.string().nullable(),

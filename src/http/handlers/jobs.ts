@@ -105,6 +105,7 @@ async function runAgain(admin: AdminContext, caller: Caller, id: string, reason:
     ...{ priority, attempts },
     ...(options?.name !== undefined && { name: options.name }),
     ...(tenant !== null && { tenant }),
+    tags: job.tags,
   })
   const before = { of: id, state: job.state }
   await audited(admin, caller, { action: 'enqueue', jobId: receipt.id, type, reason, before, after: { ...receipt } })

@@ -11,6 +11,7 @@ import { taken, upcoming } from '../../keeper/timetable.ts'
 import { parseDurationMs } from '../../time/duration.ts'
 import type { Caller } from '../auth.ts'
 import type { AdminContext } from '../context.ts'
+import type { DeepReadonly } from '../contract/route.ts'
 import type { SCHEDULE_ROUTES } from '../contract/schedules.ts'
 import { keepSecrets, withoutSecrets } from '../kept-secrets.ts'
 import { refusePlaceholder } from '../placeholders.ts'
@@ -183,7 +184,9 @@ const textOf = ({ payload }: Pick<ScheduleView, 'payload'>): string => JSON.stri
 /** Of its jobs within their type. */
 const nameOf = ({ options, type }: Pick<ScheduleView, 'options' | 'type'>): string => options.name ?? type
 
-type Plan = Partial<Omit<z.output<(typeof SCHEDULE_ROUTES)['addSchedule']['body']>, 'name' | 'type' | 'reason'>> &
+type Plan = Partial<
+  Omit<DeepReadonly<z.output<(typeof SCHEDULE_ROUTES)['addSchedule']['body']>>, 'name' | 'type' | 'reason'>
+> &
   Pick<ScheduleSpec, 'cron'>
 
 /** A schedule as code would write it. */

@@ -7,7 +7,7 @@ import type { DeepReadonly } from '../contract/route.ts'
 import type { AuditEntry as AuditShape, JobDetail, JobSummary } from '../contract/shapes.ts'
 
 export function summaryOf(job: JobView, redaction: Redaction): DeepReadonly<z.output<typeof JobSummary>> {
-  return { ...job, ...timesOf(job), progress: redaction.named(job.progress) }
+  return { ...job, ...timesOf(job), tags: [...job.tags], progress: redaction.named(job.progress) }
 }
 
 /** JSON has no NaN. */
@@ -33,6 +33,7 @@ export function detailOf(job: JobView, redaction: Redaction): DeepReadonly<z.out
   return {
     ...job,
     ...timesOf(job),
+    tags: [...job.tags],
     payload: redaction.payload(job.type, job.payload, job.options?.name ?? job.type).value,
     progress: redaction.named(job.progress),
     result: redaction.named(job.result),

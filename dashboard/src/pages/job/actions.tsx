@@ -132,8 +132,8 @@ function RunAgain({ job, onClose }: Pick<AskedProps, 'job' | 'onClose'>) {
       onClose={onClose}
     >
       <p>
-        A new job with the same payload, priority, attempts and tenant is enqueued, without a key. This one stays as it
-        is.
+        A new job with the same payload, priority, attempts, tenant and tags is enqueued, without a key. This one stays
+        as it is.
       </p>
     </ActDialog>
   )

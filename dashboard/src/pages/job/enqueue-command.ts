@@ -9,7 +9,7 @@ function quoted(text: string): string {
  * The command that enqueues a job like this one, without its key. Secrets are not sent to the page, so a payload with one
  * has its placeholder, which the command refuses: it says where a value has to be typed.
  */
-export function enqueueCommand({ type, payload, priority, attempts, tenant, options }: JobDetail): string {
+export function enqueueCommand({ type, payload, priority, attempts, tenant, tags, options }: JobDetail): string {
   const name = options?.name
   const given = [
     ['name', typeof name === 'string' ? name : null],
@@ -18,5 +18,6 @@ export function enqueueCommand({ type, payload, priority, attempts, tenant, opti
     ['tenant', tenant === null ? null : [tenant.orgId, tenant.workspaceId].filter(Boolean).join('/')],
   ] as const
   const flags = given.flatMap(([flag, value]) => (value === null ? [] : [`--${flag} ${quoted(value)}`]))
-  return ['millrace enqueue', quoted(type), quoted(JSON.stringify(payload)), ...flags].join(' ')
+  const tagged = tags.map((tag) => `--tag ${quoted(tag)}`)
+  return ['millrace enqueue', quoted(type), quoted(JSON.stringify(payload)), ...flags, ...tagged].join(' ')
 }

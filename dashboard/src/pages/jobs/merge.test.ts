@@ -15,6 +15,7 @@ function job(id: string, state: JobSummary['state'] = 'queued'): JobSummary {
     key: null,
     latestKey: null,
     tenant: null,
+    tags: [],
     progress: null,
     error: null,
     leaseOwner: null,

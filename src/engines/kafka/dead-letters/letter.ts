@@ -1,4 +1,5 @@
 import type { ErrorRecord, JobView } from '../../../job/job.ts'
+import { tagsOf } from '../../../job/tags.ts'
 import { fromIso, toIso } from '../../../time/iso.ts'
 import { toJob } from '../job-record.ts'
 import { type Coordinates, DLQ_SUFFIX, dlqTopicOf, type LogRecord, letterId, type NewRecord } from '../record.ts'
@@ -181,6 +182,7 @@ export function viewOf(letter: TopicLetter, state: StateView, prefix: string): J
     type: topicOf(letter).slice(prefix.length),
     state: state.state === 'discarded' ? 'discarded' : 'dead_letter',
     attempt,
+    tags: tagsOf(job.options),
     replays: letter.envelope.replay_count,
     progress: null,
     result: null,
