@@ -10,7 +10,15 @@ export function viewOf(job: AskedJob, nowMs: number): JobView {
   const { id, type, payloadVersion, priority, attempts, key = null, latest, after = null, delayMs = 0 } = job
   const blank = { tenant: null, options: null, progress: null, result: null, error: null, leaseOwner: null }
   const times = { createdAtMs: nowMs, updatedAtMs: nowMs, runAtMs: job.runAtMs ?? nowMs + delayMs }
-  const none = { leaseUntilMs: null, startedAtMs: null, completedAtMs: null, durationMs: null, replays: 0, attempt: 0, tags: [] }
+  const none = {
+    leaseUntilMs: null,
+    startedAtMs: null,
+    completedAtMs: null,
+    durationMs: null,
+    replays: 0,
+    attempt: 0,
+    tags: [],
+  }
   const about = { id, type, payload: `"${id}"`, payloadVersion, priority, attempts, key, after }
   return { ...about, ...blank, ...times, ...none, latestKey: latest?.key ?? null, state: 'queued' }
 }
