@@ -81,6 +81,16 @@ export interface StoredJob {
   readonly after: Predecessors | null
 }
 
+/** A copy that is a plain object: an engine may read parts of a job only when they are asked for, and `{ ...job }` loses such. */
+export function plainJob(job: StoredJob): StoredJob {
+  const { id, type, payload, payloadVersion, priority, attempts, createdAtMs, runAtMs } = job
+  const { key, latestKey, tenant, options, after } = job
+  return {
+    ...{ id, type, payload, payloadVersion, priority, attempts, createdAtMs, runAtMs },
+    ...{ key, latestKey, tenant, options, after },
+  }
+}
+
 export interface ErrorRecord {
   readonly name: string
   readonly code: string | null

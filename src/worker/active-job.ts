@@ -3,6 +3,7 @@ import type { Lease, Outcome } from '../engine/outcome.ts'
 import { ResultError } from '../errors.ts'
 import type { Events, JobFacts } from '../events.ts'
 import type { AnyJob, Handler, Hooks, RunningJob } from '../job/definition.ts'
+import { plainJob } from '../job/job.ts'
 import { definitionFor } from '../job/named-jobs.ts'
 import type { SharedLease } from './shared-leases.ts'
 
@@ -157,13 +158,21 @@ export function callHook<Name extends keyof Hooks>(
   name: Name,
   call: (hooks: Hooks, active: ActiveJob) => unknown,
 ): void {
+  // Most jobs have none, and must not pay for the rest.
+  if (active.definition.hooks[name] !== undefined) callGivenHook(events, active, name, call)
+}
+
+function callGivenHook(
+  events: Events,
+  active: ActiveJob,
+  name: keyof Hooks,
+  call: (hooks: Hooks, active: ActiveJob) => unknown,
+): void {
   const report = (error: unknown): void => {
     events.emit('hook.error', { job: active.facts, hook: name, error })
   }
   try {
-    const { hooks } = active.definition
-    if (hooks[name] === undefined) return
-    const answer = call(hooks, active)
+    const answer = call(active.definition.hooks, active)
     if (answer instanceof Promise) answer.catch(report)
   } catch (error) {
     report(error)
@@ -172,7 +181,7 @@ export function callHook<Name extends keyof Hooks>(
 
 /** Shared by all jobs, so that no closure is allocated per job. */
 export const HOOK_CALLS = Object.freeze({
-  onStart: (hooks: Hooks, active: ActiveJob) => hooks.onStart?.(active.running, active.lease.job),
+  onStart: (hooks: Hooks, active: ActiveJob) => hooks.onStart?.(active.running, plainJob(active.lease.job)),
   onComplete: (hooks: Hooks, active: ActiveJob) => hooks.onComplete?.(active.running, active.answer),
   onFailed: (hooks: Hooks, active: ActiveJob) =>
     hooks.onFailed?.(active.running, active.answer, active.outcome?.kind === 'dead'),

@@ -250,7 +250,8 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
  */
 function checkStart({ job, attempt, verdict }: Lease): void {
   if (verdict !== undefined) throw new NonRetryable(verdict)
-  if (attempt <= job.attempts) return
+  // The first start is always allowed; an engine need not read for it how many there may be.
+  if (attempt <= 1 || attempt <= job.attempts) return
   throw new MillraceError(
     'ERR_LEASE_EXPIRED',
     `start ${job.attempts} of ${job.attempts} was not settled: its worker died, was killed or stalled`,

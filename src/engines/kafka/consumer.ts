@@ -53,7 +53,7 @@ export class KafkaConsumer implements Consumer {
     const { client, admin, options, clock, existing, subscription } = parts
     const { types } = subscription
     this.#types = new Map(types === 'every' ? [] : types.map((type) => [options.prefix + type.type, type]))
-    this.#leases = new Leases(options.prefix, clock)
+    this.#leases = new Leases(clock)
     this.#backgroundErrors = new BackgroundErrors(clock)
     this.#wakeups = new Wakeups(clock)
     this.#assignment = new Assignment({

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { newJob } from '../../../test/fixtures/new-job.ts'
-import type { NewJob } from '../../job/job.ts'
-import { isTopic, toJob, toRecord } from './job-record.ts'
+import { type NewJob, plainJob } from '../../job/job.ts'
+import { isTopic, RecordJob, toJob, toRecord } from './job-record.ts'
 import type { LogRecord } from './record.ts'
 
 const AT_MS = Date.UTC(2026, 10, 16)
@@ -50,6 +50,16 @@ test('a job comes back with everything it was enqueued with', () => {
   )
   const plain = toJob(roundTrip(newJob())).job
   assert.deepEqual([plain.key, plain.tenant, plain.options], [null, null, null])
+})
+
+test('a plain copy of a job has what is read only when it is asked for', () => {
+  const job = newJob({ priority: 2, attempts: 6, key: 'deal-7', tenant: { orgId: 'o' } })
+  const { id, priority, attempts, key, tenant } = plainJob(new RecordJob(roundTrip(job), job.type))
+  assert.deepEqual(
+    { id, priority, attempts, key, tenant },
+    { id: job.id, priority: 2, attempts: 6, key: 'deal-7', tenant: { orgId: 'o' } },
+  )
+  assert.equal(new RecordJob(record(), job.type, 9).attempts, 9, 'the attempts of its worker, where it does not say')
 })
 
 test('the trace of a job stands in the headers that W3C names, and is read from them', () => {

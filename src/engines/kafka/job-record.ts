@@ -1,4 +1,4 @@
-import type { NewJob, StoredJob, StoredOptions, Tenant } from '../../job/job.ts'
+import { type NewJob, plainJob, type StoredJob, type StoredOptions, type Tenant } from '../../job/job.ts'
 import { originOf, REPLAY_HEADERS } from './dead-letters/headers.ts'
 import {
   type Coordinates,
@@ -54,15 +54,36 @@ const READ = new HeaderNames([
   REPLAY_HEADERS.origin,
   REPLAY_HEADERS.group,
 ])
+/** Their places in it. */
+const [ID, VERSION, PRIORITY, ATTEMPTS, KEY, TENANT, OPTIONS, TRACEPARENT, TRACESTATE, ORIGIN, GROUP] = [
+  0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
+]
 
-/** In the order of `READ`; by their places, because taking a list apart makes an object for each. */
-function textsOf(headers: RecordHeaders): readonly (string | null)[] {
-  return headers.texts?.(READ) ?? READ.names.map((name) => headerText(headers, name))
+/** Which headers of `READ` there are, a bit for each. */
+function foundIn(headers: RecordHeaders): number {
+  if (headers.found !== undefined) return headers.found(READ)
+  return READ.names.reduce((found, name, place) => found | (headers.get(name) === undefined ? 0 : 1 << place), 0)
+}
+
+/** Null for one that is not among those found, which most are not. */
+function textOfFound(headers: RecordHeaders, found: number, place: number): string | null {
+  if ((found & (1 << place)) === 0) return null
+  return headers.textAt === undefined ? headerText(headers, READ.names[place] ?? '') : headers.textAt(READ, place)
+}
+
+function textIn(headers: RecordHeaders, place: number): string | null {
+  return textOfFound(headers, foundIn(headers), place)
 }
 
 /** The one group that is to handle a replayed record, if there is one. */
 export function targetGroupOf({ headers }: LogRecord): string | null {
-  return textsOf(headers)[10] ?? null
+  return textIn(headers, GROUP)
+}
+
+/** A record that was replayed is the job that it was: it goes by the place where it first stood. */
+export function jobIdOf(record: LogRecord): string {
+  const { headers } = record
+  return textIn(headers, ID) ?? originOf(textIn(headers, ORIGIN))?.replaceAll('/', ':') ?? coordinatesOf(record)
 }
 
 export function toRecord(job: NewJob, prefix = ''): NewRecord {
@@ -87,55 +108,88 @@ export function toRecord(job: NewJob, prefix = ''): NewRecord {
   }
 }
 
-/** What a record says as a job. `verdict`: it can never run, and why; then the payload is `null`. */
+/**
+ * A record as a job. What every start needs is read at once, and the rest when it is asked for: most handlers look at nothing
+ * but their payload. Never throws: whatever cannot be read is a job with a verdict, so that it ends as a dead letter and
+ * blocks no others.
+ *
+ * A class, because V8 counts how many objects of a literal survive: a few hundred that wait while a worker starts, and all
+ * later ones are made among its old objects, where they keep their texts alive too.
+ */
+export class RecordJob implements StoredJob {
+  readonly type: string
+  readonly payload: string
+  readonly payloadVersion: number
+  readonly createdAtMs: number
+  readonly runAtMs: number
+  readonly latestKey = null
+  readonly options: StoredOptions | null
+  readonly after = null
+  readonly #record: LogRecord
+  readonly #found: number
+  readonly #isText: boolean
+  readonly #attempts: number
+  #id: string | null = null
+
+  /** `attempts`: where the record does not say. */
+  constructor(record: LogRecord, type: string, attempts = ATTEMPTS_DEFAULT) {
+    const { headers, timestampMs } = record
+    const payload = payloadOf(record)
+    const found = foundIn(headers)
+    this.type = type
+    this.payload = payload ?? 'null'
+    this.payloadVersion = whole(textOfFound(headers, found, VERSION)) ?? PAYLOAD_VERSION_DEFAULT
+    this.createdAtMs = timestampMs
+    this.runAtMs = timestampMs
+    this.options = optionsOf(headers, found)
+    this.#record = record
+    this.#found = found
+    this.#isText = payload !== null
+    this.#attempts = attempts
+  }
+
+  get id(): string {
+    this.#id ??= jobIdOf(this.#record)
+    return this.#id
+  }
+
+  get priority(): number {
+    return whole(this.#text(PRIORITY)) ?? PRIORITY_DEFAULT
+  }
+
+  get attempts(): number {
+    return whole(this.#text(ATTEMPTS)) ?? this.#attempts
+  }
+
+  get tenant(): Tenant | null {
+    return tenantOf(this.#text(TENANT))
+  }
+
+  /** The key of a record that we wrote may be made up; its header says which was given. */
+  get key(): string | null {
+    const { key } = this.#record
+    return this.#text(KEY) ?? (key !== null && this.#text(ID) === null ? textOf(key) : null)
+  }
+
+  /** It can never run, and why; then the payload is `null`. */
+  get verdict(): string | null {
+    return this.#isText ? null : `the value of ${this.#record.value?.length ?? 0} bytes is no UTF-8 text`
+  }
+
+  #text(place: number): string | null {
+    return textOfFound(this.#record.headers, this.#found, place)
+  }
+}
+
+/** What a record says as a job, all of it read. `verdict`: it can never run, and why. */
 export interface ReadJob {
   readonly job: StoredJob
   readonly verdict: string | null
 }
 
-/**
- * A class, because V8 counts how many objects of a literal survive: a few hundred that wait while a worker starts, and all
- * later ones are made among its old objects, where they keep their texts alive too.
- */
-class RecordJob implements StoredJob {
-  readonly id: string
-  readonly type: string
-  readonly payload: string
-  readonly payloadVersion: number
-  readonly priority: number
-  readonly attempts: number
-  readonly createdAtMs: number
-  readonly runAtMs: number
-  readonly key: string | null
-  readonly latestKey = null
-  readonly tenant: Tenant | null
-  readonly options: StoredOptions | null
-  readonly after = null
-
-  constructor(record: LogRecord, payload: string, prefix: string, attempts: number) {
-    const texts = textsOf(record.headers)
-    const id = texts[0] ?? null
-    // A record that was replayed is the job that it was: it goes by the place where it first stood.
-    this.id = id ?? originOf(texts[9] ?? null)?.replaceAll('/', ':') ?? coordinatesOf(record)
-    this.type = prefix === '' ? record.topic : record.topic.slice(prefix.length)
-    this.payload = payload
-    this.payloadVersion = whole(texts[1]) ?? PAYLOAD_VERSION_DEFAULT
-    this.priority = whole(texts[2]) ?? PRIORITY_DEFAULT
-    this.attempts = whole(texts[3]) ?? attempts
-    this.createdAtMs = record.timestampMs
-    this.runAtMs = record.timestampMs
-    this.key = texts[4] ?? (id === null && record.key !== null ? textOf(record.key) : null)
-    this.tenant = tenantOf(texts[5])
-    this.options = optionsOf(texts[6], texts[7], texts[8])
-  }
-}
-
-/** Never throws: whatever cannot be read is a job with a verdict, so that it ends as a dead letter and blocks no others. */
 export function toJob(record: LogRecord, prefix = '', attempts = ATTEMPTS_DEFAULT): ReadJob {
-  const payload = payloadOf(record)
-  const job = new RecordJob(record, payload ?? 'null', prefix, attempts)
-  const verdict = payload === null ? `the value of ${record.value?.length ?? 0} bytes is no UTF-8 text` : null
-  return { job, verdict }
+  const job = new RecordJob(record, record.topic.slice(prefix.length), attempts)
+  return { job: plainJob(job), verdict: job.verdict }
 }
 
 /**
@@ -147,16 +201,12 @@ function payloadOf(record: LogRecord): string | null {
   return record.value === null ? 'null' : textOf(record.value)
 }
 
-/** Of a header; there may be none. */
-type Text = string | null | undefined
-
-function whole(text: Text): number | null {
-  const value = typeof text !== 'string' || text === '' ? Number.NaN : Number(text)
+function whole(text: string | null): number | null {
+  const value = text === null || text === '' ? Number.NaN : Number(text)
   return Number.isSafeInteger(value) && value > 0 ? value : null
 }
 
-function objectOf(text: Text): object | null {
-  if (typeof text !== 'string') return null
+function objectOf(text: string): object | null {
   try {
     const value: unknown = JSON.parse(text)
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : null
@@ -165,17 +215,21 @@ function objectOf(text: Text): object | null {
   }
 }
 
-function tenantOf(text: Text): Tenant | null {
-  const value = objectOf(text)
-  const orgId: unknown = value === null ? undefined : Reflect.get(value, 'orgId')
-  const workspaceId: unknown = value === null ? undefined : Reflect.get(value, 'workspaceId')
+function tenantOf(text: string | null): Tenant | null {
+  const value = text === null ? null : objectOf(text)
+  if (value === null) return null
+  const orgId: unknown = Reflect.get(value, 'orgId')
+  const workspaceId: unknown = Reflect.get(value, 'workspaceId')
   if (typeof orgId !== 'string') return null
   return typeof workspaceId === 'string' ? { orgId, workspaceId } : { orgId }
 }
 
 /** Other programs that trace say so in the headers that W3C Trace Context names, and so do we besides. */
-function optionsOf(text: Text, traceparent: Text, tracestate: Text): StoredOptions | null {
-  const options: StoredOptions | null = objectOf(text)
-  if (typeof traceparent !== 'string') return options
-  return { ...options, trace: typeof tracestate === 'string' ? { traceparent, tracestate } : { traceparent } }
+function optionsOf(headers: RecordHeaders, found: number): StoredOptions | null {
+  const text = textOfFound(headers, found, OPTIONS)
+  const options: StoredOptions | null = text === null ? null : objectOf(text)
+  const traceparent = textOfFound(headers, found, TRACEPARENT)
+  if (traceparent === null) return options
+  const tracestate = textOfFound(headers, found, TRACESTATE)
+  return { ...options, trace: tracestate === null ? { traceparent } : { traceparent, tracestate } }
 }

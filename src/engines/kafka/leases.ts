@@ -4,12 +4,12 @@ import type { Lease, LostReason } from '../../engine/outcome.ts'
 import type { ErrorRecord } from '../../job/job.ts'
 import type { Clock } from '../../time/clock.ts'
 import { ClockSteps } from '../../time/clock.ts'
-import { type ReadJob, toJob } from './job-record.ts'
+import { RecordJob } from './job-record.ts'
 import type { HeldRecord, OwnedPartition } from './owned-partition.ts'
 
 /** A record that was handed out: the lease that a worker has in hand, and where its record stands. */
 export class KafkaLease implements Lease, Indexed {
-  readonly job: ReadJob['job']
+  readonly job: RecordJob
   readonly verdict?: string
   readonly failure?: ErrorRecord
   readonly attempt: number
@@ -23,20 +23,19 @@ export class KafkaLease implements Lease, Indexed {
   constructor(
     owned: OwnedPartition,
     held: HeldRecord,
-    { job, verdict }: ReadJob,
-    start: {
-      readonly attempt: number
-      readonly number: number
-      readonly expiresAtMs: number
-      readonly failure: ErrorRecord | undefined
-    },
+    job: RecordJob,
+    number: number,
+    attempt: number,
+    expiresAtMs: number,
+    failure: ErrorRecord | undefined,
   ) {
     this.job = job
+    const { verdict } = job
     if (verdict !== null) this.verdict = verdict
-    if (start.failure !== undefined) this.failure = start.failure
-    this.attempt = start.attempt
-    this.expiresAtMs = start.expiresAtMs
-    this.#number = start.number
+    if (failure !== undefined) this.failure = failure
+    this.attempt = attempt
+    this.expiresAtMs = expiresAtMs
+    this.#number = number
     this.#tokenPrefix = owned.tokenPrefix
     this.#owned = owned
     this.#held = held
@@ -64,15 +63,12 @@ const NONE: readonly KafkaLease[] = []
  */
 export class Leases {
   readonly #grants = new IndexedSet<KafkaLease>()
-  readonly #prefix: string
   #claims = 0
   /** No lease runs out before this: looking at each of them at every claim would cost the square of their number. */
   readonly #steps: ClockSteps
   #noneBeforeMs = Number.POSITIVE_INFINITY
 
-  /** `prefix`: what topics begin with before the type. */
-  constructor(prefix: string, clock: Clock) {
-    this.#prefix = prefix
+  constructor(clock: Clock) {
     this.#steps = new ClockSteps(clock)
   }
 
@@ -89,13 +85,13 @@ export class Leases {
   }
 
   /** Hands a record out, and counts the start, unless the record has failed for good and only its letter is missing. */
-  grant(owned: OwnedPartition, held: HeldRecord, { leaseMs, attempts }: SubscribedType, nowMs: number): KafkaLease {
+  grant(owned: OwnedPartition, held: HeldRecord, subscribed: SubscribedType, nowMs: number): KafkaLease {
+    const { type, leaseMs, attempts } = subscribed
     const { failure, starts } = owned.watermark.retryStateOf(held.offset)
     const attempt = failure === undefined ? owned.watermark.start(held.offset) : starts
     this.#claims += 1
-    const read = toJob(held.record, this.#prefix, attempts)
-    const start = { attempt, number: this.#claims, expiresAtMs: nowMs + leaseMs, failure }
-    const grant = new KafkaLease(owned, held, read, start)
+    const job = new RecordJob(held.record, type, attempts)
+    const grant = new KafkaLease(owned, held, job, this.#claims, attempt, nowMs + leaseMs, failure)
     this.restore(grant)
     return grant
   }

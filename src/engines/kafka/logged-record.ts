@@ -70,8 +70,8 @@ export class LoggedRecord implements LogRecord, RecordHeaders {
   #valueAt: number
   readonly #valueLength: number
   #end: number
-  #textsOf: HeaderNames | null = null
-  #texts: readonly (string | null)[] | null = null
+  #foundOf: HeaderNames | null = null
+  #found = 0
 
   /** `cursor`: at the length of the key; left there. `end`: where the record ends. */
   constructor(place: RecordPlace, at: number, timestampMs: number, cursor: Cursor, end: number) {
@@ -142,23 +142,41 @@ export class LoggedRecord implements LogRecord, RecordHeaders {
     return found
   }
 
-  texts(names: HeaderNames): readonly (string | null)[] {
-    if (this.#texts !== null && this.#textsOf === names) return this.#texts
+  found(names: HeaderNames): number {
+    if (this.#foundOf === names) return this.#found
+    const bytes = this.#bytes
     const cursor = this.#headersCursor()
-    const count = readVarint(cursor)
-    if (count === 0) return names.none
-    const texts = names.none.slice()
-    for (let left = count; left > 0; left -= 1) {
+    let found = 0
+    for (let left = readVarint(cursor); left > 0; left -= 1) {
       const nameLength = Math.max(0, readVarint(cursor))
-      const place = names.placeOf(this.#bytes, cursor.at, nameLength)
+      const place = names.placeOf(bytes, cursor.at, nameLength)
+      if (place >= 0) found |= 1 << place
       cursor.at += nameLength
       const length = readVarint(cursor)
-      if (place >= 0) texts[place] = length < 0 ? null : textOf(this.#bytes, cursor.at, cursor.at + length)
       cursor.at += Math.max(0, length)
     }
-    this.#textsOf = names
-    this.#texts = texts
-    return texts
+    this.#foundOf = names
+    this.#found = found
+    return found
+  }
+
+  textAt(names: HeaderNames, place: number): string | null {
+    const bytes = this.#bytes
+    const cursor = this.#headersCursor()
+    let from = 0
+    let to = -1
+    for (let left = readVarint(cursor); left > 0; left -= 1) {
+      const nameLength = Math.max(0, readVarint(cursor))
+      const isMeant = names.isAt(place, bytes, cursor.at, nameLength)
+      cursor.at += nameLength
+      const length = readVarint(cursor)
+      if (isMeant) {
+        from = cursor.at
+        to = from + length
+      }
+      cursor.at += Math.max(0, length)
+    }
+    return to < from ? null : textOf(bytes, from, to)
   }
 
   *[Symbol.iterator](): Iterator<Header> {

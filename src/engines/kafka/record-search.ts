@@ -1,5 +1,5 @@
 import { EngineError } from '../../errors.ts'
-import { toJob } from './job-record.ts'
+import { jobIdOf } from './job-record.ts'
 import type { LogRecord } from './record.ts'
 import { nameOf } from './record.ts'
 import type { LogSpan, TimedLog } from './record-pages.ts'
@@ -35,7 +35,7 @@ export async function findFrom(
       const from = nexts.get(span) ?? span.end
       const to = Math.min(span.end, from + STEP)
       const records = await log.read(span, from, to)
-      const found = records.find((record) => toJob(record).job.id === id)
+      const found = records.find((record) => jobIdOf(record) === id)
       if (found !== undefined) return found
       searched += to - from
       nexts.set(span, to)

@@ -7,8 +7,10 @@ export type Header = readonly [name: string, value: Buffer | null]
 export interface RecordHeaders extends Iterable<Header> {
   /** The last of that name, as in Spring. Undefined also where it is null. */
   get(name: string): Buffer | undefined
-  /** As `headerText` of each, where that can be had in one go and without the bytes in between. */
-  texts?(names: HeaderNames): readonly (string | null)[]
+  /** Which of these there are, a bit for each by its place, where that can be had in one go. */
+  found?(names: HeaderNames): number
+  /** As `headerText` of the name at that place, where that can be had without the bytes in between. */
+  textAt?(names: HeaderNames, place: number): string | null
 }
 
 /** A map would keep one of two headers with the same name. */
@@ -110,15 +112,12 @@ export function headerText(headers: RecordHeaders, name: string): string | null 
 /** Names that are looked for together, so that the headers of a record are gone through once for all of them. */
 export class HeaderNames {
   readonly names: readonly string[]
-  /** The texts of a record that has none of them. */
-  readonly none: readonly (string | null)[]
   /** By the length of the name, where in the list such names stand. */
   readonly #byLength: readonly (readonly number[])[]
 
   /** They are ASCII: as many bytes as letters. */
   constructor(names: readonly string[]) {
     this.names = names
-    this.none = names.map(() => null)
     const longest = Math.max(...names.map(({ length }) => length))
     this.#byLength = Array.from({ length: longest + 1 }, (_, length) =>
       names.flatMap((name, index) => (name.length === length ? [index] : [])),
@@ -134,6 +133,12 @@ export class HeaderNames {
       if (isAt(bytes, at, this.names[place] ?? '')) return place
     }
     return -1
+  }
+
+  /** Whether these bytes are the name at that place. */
+  isAt(place: number, bytes: Buffer, at: number, length: number): boolean {
+    const name = this.names[place]
+    return name?.length === length && isAt(bytes, at, name)
   }
 }
 

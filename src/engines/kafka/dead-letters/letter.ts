@@ -1,7 +1,7 @@
 import type { ErrorRecord, JobView } from '../../../job/job.ts'
 import { tagsOf } from '../../../job/tags.ts'
 import { fromIso, toIso } from '../../../time/iso.ts'
-import { toJob } from '../job-record.ts'
+import { jobIdOf as idOf, toJob } from '../job-record.ts'
 import { type Coordinates, DLQ_SUFFIX, dlqTopicOf, type LogRecord, letterId, type NewRecord } from '../record.ts'
 import { buildEnvelope, type Envelope, type Failure, originalKey, originalValue } from './envelope.ts'
 import { encodeEnvelope, readEnvelope } from './envelope-codec.ts'
@@ -163,7 +163,7 @@ export function topicOf({ envelope, at }: TopicLetter): string {
 }
 
 export function jobIdOf(letter: TopicLetter): string {
-  return toJob(letter.failed()).job.id
+  return idOf(letter.failed())
 }
 
 export function errorOf({ envelope }: TopicLetter): ErrorRecord {
