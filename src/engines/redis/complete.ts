@@ -1,6 +1,6 @@
 import type { Lease, Lost, Outcome, Settlement } from '../../engine/outcome.ts'
 import type { RedisDatabase } from './database.ts'
-import { bullId, queueOf } from './keys.ts'
+import { queueOf } from './keys.ts'
 import { FENCE, lostOf } from './leases.ts'
 import { IDENTITY } from './lua/links.ts'
 import { compose, GOES_ON_WHEN_FULL } from './scripts.ts'
@@ -46,7 +46,7 @@ local function opened(name)
   if queue == nil then
     local q = queueOf(name)
     trimEvents(q.meta, q.events)
-    queue = { q = q, hasStalled = call('EXISTS', q.stalled) == 1, completed = {} }
+    queue = { q = q, hasStalled = call('SCARD', q.stalled) > 0, plain = {}, completed = {} }
     queues[name] = queue
   end
   return queue
@@ -56,26 +56,53 @@ end
 local function readJobs(from, to)
   local jobs, locks, linked = {}, {}, {}
   for at = 3 + 7 * (from - 1), 3 + 7 * (to - 1), 7 do
-    local queue, id = opened(ARGV[at]), ARGV[at + 1]
+    local queue, public = opened(ARGV[at]), ARGV[at + 1]
+    -- As publicId makes it: BullMQ's id after the type, which is as long as the queue's name.
+    local hash = #ARGV[at] + 1
+    local id = string.sub(public, hash, hash) == '#' and string.sub(public, hash + 1) or public
     local key = queue.q.base .. id
     local job = {
       queue = queue, id = id, key = key, token = ARGV[at + 2], attempt = tonumber(ARGV[at + 3]), text = ARGV[at + 4],
-      number = ARGV[at + 5], removes = ARGV[at + 6] == '1', public = publicId(queue.q, id),
+      number = ARGV[at + 5], removes = ARGV[at + 6] == '1', public = public,
       facts = call('HMGET', key, 'name', 'parentKey', 'deid', 'atm'),
     }
     jobs[#jobs + 1] = job
     locks[#locks + 1] = key .. ':lock'
-    linked[#linked + 1] = own('after:' .. job.public)
+    linked[#linked + 1] = own('after:' .. public)
     linked[#linked + 1] = key .. ':dependencies'
     linked[#linked + 1] = key .. ':unsuccessful'
   end
   return jobs, call('MGET', unpack(locks)), call('EXISTS', unpack(linked)) > 0
 end
 
--- False where BullMQ's script must be used.
+-- What becomes of a job: 'plain', 'linked', 'lost', or 'bull' where BullMQ's script must be used.
+local function courseOf(job, holder, mayBeLinked)
+  local facts = job.facts
+  if mayBeLinked and call('EXISTS', own('after:' .. job.public)) == 1 then return 'linked' end
+  if holder ~= job.token then return 'lost' end
+  if not facts[1] or facts[2] or facts[3] then return 'bull' end
+  local hasChildren = mayBeLinked and call('EXISTS', job.key .. ':dependencies', job.key .. ':unsuccessful') > 0
+  return hasChildren and 'bull' or 'plain'
+end
+
+-- Jobs mostly end in the order of their claims. Then they are the last of the active ones, and one command takes them out.
+local function popActive(queue)
+  local active, count, last = queue.q.active, #queue.plain, {}
+  queue.isPopped = false
+  if count == 0 then return end
+  for _, id in ipairs(call('LRANGE', active, -count, -1)) do last[id] = true end
+  for _, id in ipairs(queue.plain) do
+    if not last[id] then return end
+    last[id] = nil
+  end
+  call('RPOP', active, count)
+  queue.isPopped = true
+end
+
+-- False where the job is not among the active ones.
 local function finishPlain(job)
   local q, key, id, facts = job.queue.q, job.key, job.id, job.facts
-  if not facts[1] or facts[2] or facts[3] or call('LREM', q.active, -1, id) < 1 then return false end
+  if not job.queue.isPopped and call('LREM', q.active, -1, id) < 1 then return false end
   if job.queue.hasStalled then call('SREM', q.stalled, id) end
   if job.removes then
     removeJobKeys(key)
@@ -99,7 +126,7 @@ end
 
 /**
  * Completes plain jobs: without links and without a keep limit. A job that others come after is left to `settleScript`:
- * its answer is 'linked'. ARGV: time, number of jobs, then for each: queue, id, token, attempt,
+ * its answer is 'linked'. ARGV: time, number of jobs, then for each: queue, Millrace's id, token, attempt,
  * result, duration, 1 if it is not kept.
  */
 export const completeScript = compose(
@@ -113,12 +140,11 @@ export const completeScript = compose(
   `
 local answers, count = {}, tonumber(ARGV[2])
 
-local function completeOne(job, holder, mayBeLinked)
-  local q, id, key = job.queue.q, job.id, job.key
-  if mayBeLinked and call('EXISTS', own('after:' .. job.public)) == 1 then return 'linked' end
-  if holder ~= job.token then return lossOf(q, id) end
-  local hasChildren = mayBeLinked and call('EXISTS', key .. ':dependencies', key .. ':unsuccessful') > 0
-  if not hasChildren and finishPlain(job) then return '', key .. ':lock' end
+local function completeOne(job)
+  local q, id, course = job.queue.q, job.id, job.course
+  if course == 'linked' then return course end
+  if course == 'lost' then return lossOf(q, id) end
+  if course == 'plain' and finishPlain(job) then return '', job.key .. ':lock' end
   return finish(q, id, job, job.removes) < 0 and lossOf(q, id) or ''
 end
 
@@ -127,12 +153,16 @@ for from = 1, count, 500 do
   local jobs, holders, mayBeLinked = readJobs(from, math.min(from + 499, count))
   local locks = {}
   for index, job in ipairs(jobs) do
-    answers[#answers + 1], locks[#locks + 1] = completeOne(job, holders[index], mayBeLinked)
+    local plain = job.queue.plain
+    job.course = courseOf(job, holders[index], mayBeLinked)
+    if job.course == 'plain' then plain[#plain + 1] = job.id end
   end
+  for _, queue in pairs(queues) do popActive(queue) end
+  for _, job in ipairs(jobs) do answers[#answers + 1], locks[#locks + 1] = completeOne(job) end
   if #locks > 0 then call('DEL', unpack(locks)) end
   for _, queue in pairs(queues) do
     if #queue.completed > 0 then call('ZADD', queue.q.completed, unpack(queue.completed)) end
-    queue.completed = {}
+    queue.plain, queue.completed = {}, {}
   end
 end
 for _, queue in pairs(queues) do closeQueue(queue.q) end
@@ -154,7 +184,7 @@ export async function completePlain(
   for (const { lease, outcome } of done) {
     const { job, token, attempt } = lease
     const removes = outcome.keep === 0 ? '1' : '0'
-    args.push(queueOf(job.type), bullId(job.type, job.id), token, attempt, outcome.result, outcome.durationMs, removes)
+    args.push(queueOf(job.type), job.id, token, attempt, outcome.result, outcome.durationMs, removes)
   }
   const answer = await database.run(completeScript(), args)
   const answers: readonly unknown[] = Array.isArray(answer) ? answer : []
