@@ -37,7 +37,7 @@ describe('a batch of completions', { timeout: 120_000 }, () => {
       const left = ids.filter((_, at) => !settled.includes(at) || at === lost)
       assert.deepEqual((await redis.lrange(`${prefix}:mail:active`, 0, -1)).toReversed(), left)
       const done = ids.filter((id) => !left.includes(id))
-      assert.deepEqual((await redis.zrange(`${prefix}:mail:completed`, 0, -1)).toSorted(), done.toSorted())
+      assert.deepEqual((await redis.zrange(`${prefix}:mail:completed`, '0', '-1')).toSorted(), done.toSorted())
       const locks = await Promise.all(ids.map((id) => redis.exists(`${prefix}:mail:${id}:lock`)))
       assert.deepEqual(
         ids.filter((_, at) => locks[at] === 1),
