@@ -1,6 +1,6 @@
 /** The excuses for what operators see and do: who is at work, and which types are held back. */
 import assert from 'node:assert/strict'
-import { pausesOf, presenceOf } from '../src/engine/capability-checks.ts'
+import { limitStoreOf, pausesOf, presenceOf } from '../src/engine/capability-checks.ts'
 import { UnsupportedError } from '../src/errors.ts'
 import type { Excuse } from './case.ts'
 import { refuses } from './needs.ts'
@@ -31,5 +31,16 @@ export const pausing: Excuse = {
     refuses(() => pausesOf(stage.engine), stage)
     const mill = await stage.mill()
     await refusesCalls(stage, [() => mill.pause(stage.type), () => mill.resume(stage.type), () => mill.paused()])
+  },
+}
+
+export const limiting: Excuse = {
+  excuse: ({ records }) => (records !== undefined ? null : 'cannot change the limits of a type while its workers run'),
+  refusal: async (stage) => {
+    assert.equal(stage.engine.records, undefined)
+    refuses(() => limitStoreOf(stage.engine), stage)
+    const { limits } = await stage.mill()
+    const set = () => limits.set(stage.type, { concurrency: 1 })
+    await refusesCalls(stage, [set, () => limits.reset(stage.type), () => limits.list()])
   },
 }

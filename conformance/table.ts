@@ -9,6 +9,7 @@ import { handlers } from './cases/client/handlers.ts'
 import { hostileFailures } from './cases/client/hostile.ts'
 import { leaseKeeping } from './cases/client/leases.ts'
 import { workerLimits } from './cases/client/limits.ts'
+import { liveLimits } from './cases/client/live-limits.ts'
 import { operating } from './cases/client/operating.ts'
 import { payloads } from './cases/client/payloads.ts'
 import { removing } from './cases/client/removing.ts'
@@ -104,6 +105,7 @@ export const table: readonly CaseFile[] = [
   payloads,
   leaseKeeping,
   workerLimits,
+  liveLimits,
   flows,
   stopping,
   keeping,

@@ -71,6 +71,15 @@ export interface MillEvents {
   }
   /** The paused types of this worker. Empty: all types are running again. */
   'worker.paused': { readonly worker: string; readonly types: readonly string[] }
+  /** Types of this worker whose limits were changed, or reset to the definition's. Null: no limit. */
+  'worker.limited': {
+    readonly worker: string
+    readonly types: readonly {
+      readonly type: string
+      readonly concurrency: number | null
+      readonly limit: { readonly max: number; readonly perMs: number } | null
+    }[]
+  }
   'worker.stopping': { readonly worker: string; readonly running: readonly string[]; readonly cause: string }
   'worker.overdue': { readonly worker: string; readonly running: readonly string[]; readonly drainMs: number }
   'worker.stopped': { readonly worker: string }

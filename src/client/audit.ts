@@ -48,6 +48,6 @@ export async function resumeType(engine: Engine, type: string, by: Actor): Promi
   return isDone
 }
 
-function isAudited({ deadLetters }: Engine): boolean {
+export function isAudited({ deadLetters }: Engine): boolean {
   return deadLetters !== undefined
 }

@@ -1,6 +1,7 @@
 import { CANNOT_DRAIN, pausesOf, presenceOf } from '../engine/capability-checks.ts'
 import type { Actor } from '../engine/dead-letters.ts'
 import type { Engine } from '../engine/engine.ts'
+import { isOfLimits } from '../engine/limits.ts'
 import { isOfType, type Pause, type PauseStore, stopName } from '../engine/pauses.ts'
 import type { Beat, WithPresence } from '../engine/presence.ts'
 import { MillraceError, OptionError, UnsupportedError } from '../errors.ts'
@@ -36,6 +37,6 @@ async function forgetOthers(
   beats: readonly Beat[],
 ): Promise<void> {
   const living = new Set(beats.map(({ instance, work }) => stopName(instance, work?.startedAtMs ?? 0)))
-  const left = kept.filter((pause) => !isOfType(pause) && !living.has(pause.type))
+  const left = kept.filter((pause) => !isOfType(pause) && !isOfLimits(pause.type) && !living.has(pause.type))
   await Promise.all(left.map(({ type }) => pauses.resume(type)))
 }

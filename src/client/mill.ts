@@ -24,6 +24,7 @@ import type { Worker } from '../worker/worker.ts'
 import { checkActor, type Note, pauseType, resumeType, writeNote } from './audit.ts'
 import { admitFlow, type Flow, prepareFlow, type ResultOf, receiptsByName } from './flow.ts'
 import { Lifetime } from './lifetime.ts'
+import { Limits } from './limits.ts'
 import { keeperCode, workerCode, workerIdCode } from './on-use.ts'
 import {
   checkDefinitions,
@@ -69,6 +70,8 @@ export class Mill {
   readonly events: Events
   /** Schedules by name: add, pause, reschedule, run now, look ahead. */
   readonly schedules: Timetable
+  /** Limits of types, changed while workers run. */
+  readonly limits: Limits
   /** Who traces; `attachTracing` puts itself here. */
   readonly tracing: Tracing = { tracer: null }
   readonly #clock: Clock
@@ -84,6 +87,7 @@ export class Mill {
   constructor(engine: Engine & WithPresence, options: MillOptions) {
     const own = options.redact
     this.engine = engine
+    this.limits = new Limits(engine)
     this.#clock = options.clock ?? systemClock
     this.#random = options.random ?? Math.random
     this.#log = options.log ?? silentLog

@@ -5,6 +5,7 @@ import type { NewJob } from '../job/job.ts'
 import { PRIORITY_DEFAULT } from '../job/options.ts'
 import type { Controls, DeadLetters, DiagnoseOptions, Engine, Finding, Inspector, Lookup } from './engine.ts'
 import { Leadership } from './leadership.ts'
+import { type LimitStore, limitsIn } from './limits.ts'
 import type { Outbox } from './outbox.ts'
 import { type PauseStore, pausesIn } from './pauses.ts'
 import { presenceIn, type RememberingPresence, type WithPresence } from './presence.ts'
@@ -23,8 +24,7 @@ export function admitDefinition(engine: Engine, definition: AnyJob): void {
   }
   const isBounded = definition.keepCompleted !== null || definition.keepDead !== null
   if (isBounded && engine.retention === undefined) refuse('removes no finished jobs')
-  if (definition.limit !== null && capabilities.limits === 'refused')
-    refuse(`cannot hold a rate limit over all workers`)
+  if (definition.limit !== null && capabilities.limits === 'refused') refuse(NO_RATES)
   if (definition.schedule !== null && engine.records === undefined) refuse('keeps no schedules')
   if (!keepsPriority(engine, definition.priority)) refuse(NO_PRIORITY)
 }
@@ -100,6 +100,8 @@ export function deadLettersOf(engine: Pick<Engine, 'name' | 'deadLetters'>): Dea
 
 /** All workers must hear of a pause, so it needs a store that they share. */
 export const CANNOT_PAUSE = `cannot pause a type; give its workers and this command a place for it: --presence redis://…, or 'presence' of open`
+export const CANNOT_LIMIT = `cannot change the limits of a type while its workers run; change its definition and restart them`
+const NO_RATES = 'cannot hold a rate limit over all workers'
 export const CANNOT_DRAIN = 'cannot ask a worker to stop'
 
 /** An engine that cannot look up a job cannot erase one either: its records stay where they were written. */
@@ -144,6 +146,18 @@ export function pausesOf(engine: Engine & WithPresence): PauseStore {
   const pauses = pausesIn(engine)
   if (pauses !== undefined) return pauses
   throw new UnsupportedError({ engine: engine.name, limit: CANNOT_PAUSE })
+}
+
+/** All workers must hear of them, so they are kept where the engine keeps its pauses. */
+export function limitStoreOf(engine: Engine): LimitStore {
+  const limits = limitsIn(engine)
+  if (limits !== undefined) return limits
+  throw new UnsupportedError({ engine: engine.name, limit: CANNOT_LIMIT })
+}
+
+/** For a rate limit that is set while workers run. */
+export function admitRate({ capabilities, name }: Engine, type: string): void {
+  if (capabilities.limits === 'refused') throw new UnsupportedError({ job: type, engine: name, limit: NO_RATES })
 }
 
 export function outboxOf(engine: Engine): Outbox {

@@ -71,6 +71,8 @@ export const OPERATOR_ACTIONS = [
   'retry',
   'pause',
   'resume',
+  'limits-change',
+  'limits-reset',
   'schedule-change',
   'schedule-pause',
   'schedule-resume',

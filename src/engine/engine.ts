@@ -101,8 +101,11 @@ export interface Receipt {
 export interface SubscribedType {
   readonly type: string
   readonly leaseMs: number
-  /** At most `max` claims of the type in any `perMs`, over all consumers; enforced when `capabilities.limits` is shared. */
-  readonly limit?: { readonly max: number; readonly perMs: number }
+  /**
+   * At most `max` claims of the type in any `perMs`, over all consumers; enforced when `capabilities.limits` is shared. To
+   * be read at every claim: an operator may change it while the consumer is open.
+   */
+  readonly limit?: { readonly max: number; readonly perMs: number } | undefined
   /** Starts in total of a job whose producer did not say: records of other programs, where the engine takes such. */
   readonly attempts?: number
 }

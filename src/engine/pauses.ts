@@ -9,6 +9,11 @@ export interface Pause extends Actor {
   readonly sinceMs: number
 }
 
+/** What workers are told by a record of the pauses, with the text that it has. */
+export interface Told extends Pause {
+  readonly body: string
+}
+
 /** Where pauses are kept: in the records of an engine, or beside it with the heartbeats of its workers. */
 export interface PauseStore {
   /** False if it was paused already; the first pause stays as it was. */
@@ -17,8 +22,11 @@ export interface PauseStore {
   resume(type: string): Promise<boolean>
   /** By type. */
   list(): Promise<readonly Pause[]>
-  /** Those of types, and those of workers that were asked to stop, by `stopName`. Absent where workers cannot be asked. */
-  readonly all?: () => Promise<readonly Pause[]>
+  /**
+   * Those of types, those of workers that were asked to stop, by `stopName`, and changed limits, by `limitName`. Absent
+   * where workers cannot be told.
+   */
+  readonly all?: () => Promise<readonly Told[]>
   /** Present where every change is heard within a second. Returns the unsubscriber. */
   readonly onChange?: (listener: () => void) => () => void
 }
@@ -46,11 +54,11 @@ export class Pauses implements PauseStore {
   }
 
   async list(): Promise<readonly Pause[]> {
-    return (await this.all()).filter(isOfType)
+    return (await this.all()).filter(isOfType).map(({ body: _, ...pause }) => pause)
   }
 
-  async all(): Promise<readonly Pause[]> {
-    return (await this.#records.list('pause')).map(({ name, body, savedAtMs }) => readPause(name, body, savedAtMs))
+  async all(): Promise<readonly Told[]> {
+    return (await this.#records.list('pause')).map(({ name, body, savedAtMs }) => readTold(name, body, savedAtMs))
   }
 }
 
@@ -67,9 +75,9 @@ export function isOfType({ type }: Pick<Pause, 'type'>): boolean {
   return !type.includes('\n')
 }
 
-export function readPause(type: string, body: string, sinceMs: number): Pause {
+export function readTold(type: string, body: string, sinceMs: number): Told {
   const { who, reason } = bodyFields(body)
-  return { type, who: textOf(who), reason: textOf(reason), sinceMs }
+  return { type, who: textOf(who), reason: textOf(reason), sinceMs, body }
 }
 
 /** Undefined where the engine keeps no records, and nothing beside it keeps pauses. */

@@ -5,6 +5,7 @@
 import type { NewJob } from '../job/job.ts'
 import type { Receipt } from './engine.ts'
 
+/** `pause`: all that workers are told: paused types, changed limits, and which worker is asked to stop. */
 export type RecordKind = 'schedule' | 'leader' | 'worker' | 'pause'
 
 export interface NewRecord {

@@ -177,6 +177,10 @@ function logWorker(events: Events, log: Log): readonly (() => void)[] {
     events.on('worker.paused', ({ worker, types }) => {
       log.info(types.length === 0 ? 'No type is paused' : 'Types are paused', { worker_id: worker, types })
     }),
+    events.on('worker.limited', ({ worker, types }) => {
+      for (const { type, concurrency, limit } of types)
+        log.info('Limits changed', { worker_id: worker, job_type: type, concurrency, limit })
+    }),
     events.on('worker.overdue', ({ worker, running, drainMs }) => {
       for (const id of running)
         log.warn('Job not finished in time', { worker_id: worker, job_id: id, drain_ms: drainMs })

@@ -25,6 +25,7 @@ const NAMES = {
   'lease.reaped': true,
   'worker.started': true,
   'worker.paused': true,
+  'worker.limited': true,
   'worker.stopping': true,
   'worker.overdue': true,
   'worker.stopped': true,

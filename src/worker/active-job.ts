@@ -1,4 +1,5 @@
 import type { Indexed } from '../engine/indexed-set.ts'
+import type { RateLimit } from '../engine/limits.ts'
 import type { Lease, Outcome } from '../engine/outcome.ts'
 import { ResultError } from '../errors.ts'
 import type { Events, JobFacts } from '../events.ts'
@@ -11,6 +12,9 @@ import type { SharedLease } from './shared-leases.ts'
 export interface WorkedType {
   readonly definition: AnyJob
   readonly run: Handler<unknown, unknown>
+  /** The limits that hold now: the definition's, unless an operator has set others. */
+  concurrency: number | null
+  limit: RateLimit | null
   running: number
   /** When its last attempt ended, on the monotonic clock. */
   endedAtMs: number | null

@@ -23,7 +23,7 @@ async function watched(isRemote: boolean, room: number): Promise<readonly string
     onLeases: (leases) => said.push(`takes ${leases.length}`),
     onError: (error) => assert.fail(String(error)),
   })
-  loop.pump()
+  loop.start()
   while (said.length < 3) await turn()
   await loop.stop()
   return said.slice(0, 3)

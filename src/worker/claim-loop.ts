@@ -35,21 +35,27 @@ const INSTANT_MS = 2
 const INSTANT_MAX = 8
 
 /**
- * Keeps one claim under way while there is room. Call `pump` whenever that may have changed; it claims synchronously, in
- * the caller's turn of the event loop.
+ * Keeps one claim under way while there is room, from `start` to `stop`. Call `pump` whenever that may have changed; it
+ * claims synchronously, in the caller's turn of the event loop.
  */
 export class ClaimLoop {
   readonly #parts: ClaimLoopParts
   readonly #stop = new AbortController()
   #claim: Claim | null = null
   #instant = 0
+  #isOpen = false
 
   constructor(parts: ClaimLoopParts) {
     this.#parts = parts
   }
 
+  start(): void {
+    this.#isOpen = true
+    this.pump()
+  }
+
   pump(inHand = 0): void {
-    if (this.#stop.signal.aborted) return
+    if (!this.#isOpen) return
     if (this.#claim !== null) {
       // A type that was full has room again. Without a new claim it would wait for a whole poll.
       if (this.#parts.isOutdated(this.#claim.plan)) this.#claim.abort.abort()
@@ -61,8 +67,15 @@ export class ClaimLoop {
     this.#claim = { plan, abort, done: this.#ask(plan, abort.signal) }
   }
 
+  /** Asks anew: limits that the claim under way waits for have changed. */
+  restart(): void {
+    this.#claim?.abort.abort()
+    this.pump()
+  }
+
   /** Resolves when the claim under way has ended and its leases were handed over. */
   async stop(): Promise<void> {
+    this.#isOpen = false
     this.#stop.abort()
     this.#claim?.abort.abort()
     await this.#claim?.done

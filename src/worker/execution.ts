@@ -19,8 +19,10 @@ interface ExecutionParts extends WorkerParts {
   onLost(active: ActiveJob, reason: LostReason): void
 }
 
-/** How a stopping worker gives a job back. */
+/** How a worker gives a job back. */
 export const SHUTDOWN: Outcome = Object.freeze({ kind: 'release', delayMs: 0, reason: 'shutdown' })
+export const NOT_STARTED: Outcome = Object.freeze({ kind: 'release', delayMs: 0, reason: 'not-started' })
+export const PAUSED: Outcome = Object.freeze({ kind: 'release', delayMs: 0, reason: 'paused' })
 
 /**
  * A class, because V8 counts how many objects of a literal survive: a few hundred that wait to be settled, and all later

@@ -31,7 +31,7 @@ function watching() {
   const watch = new PauseWatch({
     clock,
     pauses,
-    onChange: (paused) => heard.push([...paused]),
+    onChange: ({ paused }) => heard.push([...paused]),
     onError: (error) => errors.push(error),
   })
   return { clock, pauses, heard, errors, watch }

@@ -1,11 +1,19 @@
+import { limitsOf, overrideOf, type TypeLimits } from '../engine/limits.ts'
 import { isOfType, type PauseStore, pausesIn, stopName } from '../engine/pauses.ts'
 import type { Clock } from '../time/clock.ts'
 import type { WorkerParts } from './options.ts'
 
+/** What all workers are told. */
+export interface TypeOrders {
+  readonly paused: ReadonlySet<string>
+  /** Limits that hold instead of the definitions', by type. */
+  readonly limits: ReadonlyMap<string, TypeLimits>
+}
+
 interface PauseWatchParts {
   readonly clock: Clock
   readonly pauses: Pick<PauseStore, 'list' | 'all' | 'onChange'>
-  onChange(paused: ReadonlySet<string>): void
+  onChange(orders: TypeOrders): void
   /** What the worker is asked to stop by; left out where it cannot be. `forget` removes the request. */
   readonly stop?: { readonly name: string; forget(): Promise<unknown> }
   onError(error: unknown): void
@@ -15,12 +23,14 @@ interface PauseWatchParts {
 const LOOK_MS = 1_000
 
 /**
- * Tracks which types are paused, so that claims need not ask, and whether the worker is asked to stop. While the store
- * cannot be reached, the last known state stays in force: a short outage must not resume a paused type.
+ * Tracks which types are paused and whose limits were changed, so that claims need not ask, and whether the worker is
+ * asked to stop. While the store cannot be reached, the last known state stays in force: a short outage must not resume a
+ * paused type.
  */
 export class PauseWatch {
   readonly #parts: PauseWatchParts
-  #paused: ReadonlySet<string> = new Set()
+  /** As text, to notice a change. */
+  #known = textOf({ paused: new Set(), limits: new Map() })
   #cancel: () => void = () => {}
   #isTroubled = false
   #isClosed = false
@@ -63,8 +73,13 @@ export class PauseWatch {
   async #look(): Promise<void> {
     try {
       const { pauses, stop } = this.#parts
-      const found = await (pauses.all?.() ?? pauses.list())
-      this.#update(found.filter(isOfType).map(({ type }) => type))
+      const all = await pauses.all?.()
+      const found = all ?? (await pauses.list())
+      const overrides = (all ?? []).flatMap((told) => overrideOf(told) ?? [])
+      this.#update({
+        paused: new Set(found.filter(isOfType).map(({ type }) => type)),
+        limits: new Map(overrides.map(({ type, ...limits }) => [type, limitsOf(limits)])),
+      })
       if (stop !== undefined && found.some(({ type }) => type === stop.name)) this.#asked.abort('drain')
       this.#isTroubled = false
     } catch (error) {
@@ -73,19 +88,23 @@ export class PauseWatch {
     }
   }
 
-  #update(types: readonly string[]): void {
-    const isSame = types.length === this.#paused.size && types.every((type) => this.#paused.has(type))
-    if (isSame || this.#isClosed) return
-    this.#paused = new Set(types)
-    this.#parts.onChange(this.#paused)
+  #update(orders: TypeOrders): void {
+    const text = textOf(orders)
+    if (text === this.#known || this.#isClosed) return
+    this.#known = text
+    this.#parts.onChange(orders)
   }
+}
+
+function textOf({ paused, limits }: TypeOrders): string {
+  return JSON.stringify([[...paused], [...limits]])
 }
 
 /** Null where the engine cannot pause a type. `startedAtMs`: as the heartbeats of the worker say it; null without any. */
 export function watchPauses(
   { engine, events, clock }: WorkerParts,
   { worker, startedAtMs }: { readonly worker: string; readonly startedAtMs: number | null },
-  onChange: (paused: ReadonlySet<string>) => void,
+  onChange: (orders: TypeOrders) => void,
 ): PauseWatch | null {
   const pauses = pausesIn(engine)
   if (pauses === undefined) return null

@@ -1,5 +1,7 @@
 import { IndexedSet } from '../engine/indexed-set.ts'
+import type { RateLimit, TypeLimits } from '../engine/limits.ts'
 import { MillraceError, OptionError } from '../errors.ts'
+import type { MillEvents } from '../events.ts'
 import type { AnyJob } from '../job/definition.ts'
 import type { ActiveJob, WorkedType } from './active-job.ts'
 
@@ -9,22 +11,47 @@ export class Slots {
   readonly types: ReadonlyMap<string, WorkedType>
   readonly #occupied = new IndexedSet<ActiveJob>()
   /** Types with their own concurrency. */
-  readonly #narrow: readonly WorkedType[]
+  #narrow: readonly WorkedType[] = []
   /** Types of this worker that are paused. */
   #paused: readonly string[] = []
   /**
    * Jobs are claimed ahead only where every type may use any slot: a waiting job of a narrow or rate-limited type would
    * hold a slot or a permit that another worker could use.
    */
-  readonly mayClaimAhead: boolean
+  mayClaimAhead = true
 
   constructor(concurrency: number, types: ReadonlyMap<string, WorkedType>) {
     this.concurrency = concurrency
     this.types = types
-    this.#narrow = [...types.values()].filter(({ definition }) => definition.concurrency !== null)
-    this.mayClaimAhead = [...types.values()].every(
-      ({ definition }) => definition.concurrency === null && definition.limit === null,
-    )
+    this.#weigh()
+  }
+
+  #weigh(): void {
+    const all = [...this.types.values()]
+    this.#narrow = all.filter((type) => type.concurrency !== null)
+    this.mayClaimAhead = !all.some(isLimited)
+  }
+
+  /** Takes up limits that operators have set, and the definitions' where they have set none. Answers the types that changed. */
+  limit(set: ReadonlyMap<string, TypeLimits>): MillEvents['worker.limited']['types'] {
+    const changed = [...this.types].flatMap(([type, worked]) => {
+      const { concurrency, limit } = { ...worked.definition, ...set.get(type) }
+      if (concurrency === worked.concurrency && isSameRate(limit, worked.limit)) return []
+      Object.assign(worked, { concurrency, limit })
+      return [{ type, concurrency, limit }]
+    })
+    if (changed.length > 0) this.#weigh()
+    return changed
+  }
+
+  isLimited(name: string): boolean {
+    const type = this.types.get(name)
+    return type !== undefined && isLimited(type)
+  }
+
+  /** Whether a claimed job may start, or wait for a slot. It may not if the limits of its type were changed since the claim. */
+  mayHold(type: WorkedType): boolean {
+    return roomOf(type) > 0 && (this.free > 0 || !isLimited(type))
   }
 
   get free(): number {
@@ -98,8 +125,16 @@ export class Slots {
   }
 }
 
-function roomOf({ definition, running }: WorkedType): number {
-  return Math.max(0, (definition.concurrency ?? Number.POSITIVE_INFINITY) - running)
+function roomOf({ concurrency, running }: WorkedType): number {
+  return Math.max(0, (concurrency ?? Number.POSITIVE_INFINITY) - running)
+}
+
+function isLimited({ concurrency, limit }: WorkedType): boolean {
+  return concurrency !== null || limit !== null
+}
+
+function isSameRate(one: RateLimit | null, other: RateLimit | null): boolean {
+  return one?.max === other?.max && one?.perMs === other?.perMs
 }
 
 /** The jobs of a worker by type. Refuses definitions that cannot run. */
@@ -107,13 +142,13 @@ export function workedTypes(jobs: readonly AnyJob[]): ReadonlyMap<string, Worked
   if (jobs.length === 0) throw new OptionError('a worker needs at least one job; pass the definitions that it runs')
   const types = new Map<string, WorkedType>()
   for (const definition of jobs) {
-    const { type, run, byName } = definition
+    const { type, run, byName, concurrency, limit } = definition
     if (types.has(type)) {
       throw new OptionError(`two definitions have the type '${type}'; a worker can run only one of them`)
     }
     if (run === null) throw noHandler(type)
     for (const named of byName?.values() ?? []) if (named.run === null) throw noHandler(named.type)
-    types.set(type, { definition, run, running: 0, endedAtMs: null, completed: 0, failed: 0 })
+    types.set(type, { definition, run, concurrency, limit, running: 0, endedAtMs: null, completed: 0, failed: 0 })
   }
   return types
 }

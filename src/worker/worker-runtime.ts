@@ -1,22 +1,20 @@
 import type { Consumer } from '../engine/engine.ts'
-import type { Lease, Lost, LostReason, Outcome } from '../engine/outcome.ts'
+import type { Lease, Lost, LostReason } from '../engine/outcome.ts'
 import { LeaseLostError } from '../errors.ts'
 import { clockWatch } from '../keeper/clock-watch.ts'
 import { ActiveJob, callHook, HOOK_CALLS } from './active-job.ts'
 import { ClaimAhead, WaitingJobs } from './claim-ahead.ts'
 import { ClaimLoop, type ClaimPlan } from './claim-loop.ts'
 import { Deadlines } from './deadlines.ts'
-import { Execution, SHUTDOWN } from './execution.ts'
+import { Execution, NOT_STARTED, PAUSED, SHUTDOWN } from './execution.ts'
 import { type LeaseRenewer, startLeaseRenewer } from './lease-renewer.ts'
 import type { ResolvedWorkerOptions, WorkerParts } from './options.ts'
+import type { TypeOrders } from './pause-watch.ts'
 import { SettleQueue } from './settle-queue.ts'
 import type { Slots } from './slots.ts'
 
 /** With this many unanswered outcomes beyond the slots, the store is too slow for more work. */
 const UNSETTLED_MAX = 1_024
-
-const NOT_STARTED: Outcome = Object.freeze({ kind: 'release', delayMs: 0, reason: 'not-started' })
-const PAUSED: Outcome = Object.freeze({ kind: 'release', delayMs: 0, reason: 'paused' })
 
 /**
  * The path of jobs through a worker: claimed, waiting, running, settling. It owns every active job from the claim until the
@@ -105,13 +103,17 @@ export class WorkerRuntime {
     await this.claims.stop()
   }
 
-  /** Pauses these types and resumes all others. Jobs of paused types that have not started are given back. */
-  pause(paused: ReadonlySet<string>): void {
-    if (!this.slots.pause(paused)) return
-    this.#parts.events.emit('worker.paused', { worker: this.#worker, types: this.slots.paused })
-    for (const active of this.#waiting.takeOut((type) => this.slots.isPaused(type)))
-      this.#execution.release(active, PAUSED)
-    this.claims.pump()
+  /** Pauses and resumes types and takes up their limits. Jobs claimed under other orders that have not started go back. */
+  heed({ paused, limits }: TypeOrders): void {
+    const { slots } = this
+    const { events } = this.#parts
+    if (slots.pause(paused)) events.emit('worker.paused', { worker: this.#worker, types: slots.paused })
+    const limited = slots.limit(limits)
+    if (limited.length > 0) events.emit('worker.limited', { worker: this.#worker, types: limited })
+    for (const active of this.#waiting.takeOut((type) => slots.isPaused(type) || slots.isLimited(type)))
+      this.#execution.release(active, slots.isPaused(active.lease.job.type) ? PAUSED : NOT_STARTED)
+    if (limited.length > 0) this.claims.restart()
+    else this.claims.pump()
   }
 
   /** Resolves when no handler runs. */
@@ -162,10 +164,8 @@ export class WorkerRuntime {
     for (const lease of leases) {
       const type = this.slots.types.get(lease.job.type)
       if (type === undefined) {
-        this.#error(
-          'claim',
-          new Error(`the engine handed out a job of type '${lease.job.type}', which this worker has not subscribed to`),
-        )
+        const text = `the engine handed out a job of type '${lease.job.type}', which this worker has not subscribed to`
+        this.#error('claim', new Error(text))
         continue
       }
       this.#handles += 1
@@ -177,6 +177,7 @@ export class WorkerRuntime {
     for (const active of batch) {
       if (this.#stopping) this.#execution.release(active, SHUTDOWN)
       else if (this.slots.isPaused(active.lease.job.type)) this.#execution.release(active, PAUSED)
+      else if (!this.slots.mayHold(active.type)) this.#execution.release(active, NOT_STARTED)
       else if (this.slots.free > 0) timeMs = this.#start(active, timeMs)
       else this.#waiting.add(active)
     }

@@ -1,5 +1,5 @@
 import { admitAgeing, admitDefinition } from '../engine/capability-checks.ts'
-import type { Consumer } from '../engine/engine.ts'
+import type { Consumer, SubscribedType } from '../engine/engine.ts'
 import { pausesIn } from '../engine/pauses.ts'
 import { lagsOf, presenceIn } from '../engine/presence.ts'
 import { OptionError, StoppingError } from '../errors.ts'
@@ -7,6 +7,7 @@ import type { AnyJob } from '../job/definition.ts'
 import { declareSchedules } from '../keeper/declared-schedules.ts'
 import { checkReapMs, startKeeper } from '../keeper/keeper.ts'
 import { waitAtMost } from '../time/wait.ts'
+import type { WorkedType } from './active-job.ts'
 import { SIGNALS } from './early-signals.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { type ResolvedWorkerOptions, resolveWorkerOptions, type WorkerOptions, type WorkerParts } from './options.ts'
@@ -81,7 +82,7 @@ async function startUnless(stop: AbortSignal, starting: Starting): Promise<Worke
   const slots = new Slots(options.concurrency, types)
   const consumer = await unlessAborted(stop, () =>
     engine.consume({
-      types: jobs.map(subscribed),
+      types: [...types.values()].map(subscribed),
       worker: id,
       isPaused: (type) => slots.isPaused(type),
       signal: stop,
@@ -98,7 +99,7 @@ async function startUnless(stop: AbortSignal, starting: Starting): Promise<Worke
   const runtime = new WorkerRuntime(parts, id, consumer, slots, options)
   const heartbeat = options.presence ? heartbeatOf(parts, id, slots, options) : null
   const known = { worker: id, startedAtMs: heartbeat?.startedAtMs ?? null }
-  const pauses = watchPauses(parts, known, (paused) => runtime.pause(paused))
+  const pauses = watchPauses(parts, known, (told) => runtime.heed(told))
   const isShort = jobs.some(({ leaseMs }) => leaseMs < LEASE_MS_LONG)
   if (isShort) await waitAtMost(parts.clock, THREAD_MS, runtime.leaseRenewer.ready)
   const { concurrency, name } = options
@@ -111,7 +112,7 @@ async function startUnless(stop: AbortSignal, starting: Starting): Promise<Worke
   const worker = new StartedWorker(started)
   const end = stop.aborted ? stop : pauses?.asked
   if (end?.aborted === true) void worker.stop(String(end.reason))
-  else runtime.claims.pump()
+  else runtime.claims.start()
   return worker
 }
 
@@ -178,9 +179,14 @@ async function startOwnKeeper(
  * Limits apply to starts, but engines count claims, in whole milliseconds. The extra millisecond keeps a handler from
  * starting too early for its window.
  */
-function subscribed({ type, leaseMs, limit, attempts }: AnyJob) {
-  if (limit === null) return { type, leaseMs, attempts }
-  return { type, leaseMs, limit: { ...limit, perMs: limit.perMs + 1 }, attempts }
+function subscribed(worked: WorkedType): SubscribedType {
+  const { type, leaseMs, attempts } = worked.definition
+  return {
+    ...{ type, leaseMs, attempts },
+    get limit() {
+      return worked.limit === null ? undefined : { max: worked.limit.max, perMs: worked.limit.perMs + 1 }
+    },
+  }
 }
 
 interface Started {

@@ -62,7 +62,10 @@ export class Backlog {
 
   #room({ type, limit }: SubscribedType, demand: Demand, nowMs: number): number {
     const bound = demand.perType[type] ?? Number.POSITIVE_INFINITY
-    return limit === undefined ? bound : Math.min(bound, this.#rates.room(type, limit, nowMs))
+    if (limit === undefined) return bound
+    // It may have been set since the type was subscribed to.
+    this.#rates.watch(type, limit)
+    return Math.min(bound, this.#rates.room(type, limit, nowMs))
   }
 
   /** When a claim that found nothing may find something, if nothing is queued meanwhile. */

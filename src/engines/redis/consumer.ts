@@ -125,6 +125,8 @@ export class RedisConsumer implements Consumer {
       const lookAtMs = this.#empty?.untilMs ?? nowMs
       await this.#wait(Math.max(1, Math.min(untilMs, lookAtMs) - nowMs), request, signal)
     }
+    // Who ends a claim asks for something else next: other types, or under other limits.
+    this.#empty = null
     return []
   }
 

@@ -1,5 +1,5 @@
 import type { Actor } from '../../engine/dead-letters.ts'
-import { isOfType, type Pause, type PauseStore, readPause } from '../../engine/pauses.ts'
+import { isOfType, type Pause, type PauseStore, readTold, type Told } from '../../engine/pauses.ts'
 import { bodyFields } from '../../engine/records.ts'
 import type { RedisCaller } from './presence.ts'
 
@@ -26,10 +26,10 @@ export class RedisPauses implements PauseStore {
   }
 
   async list(): Promise<readonly Pause[]> {
-    return (await this.all()).filter(isOfType)
+    return (await this.all()).filter(isOfType).map(({ body: _, ...pause }) => pause)
   }
 
-  async all(): Promise<readonly Pause[]> {
+  async all(): Promise<readonly Told[]> {
     const answer: unknown = await this.#redis.call('HGETALL', this.#key)
     // Fields and values one after the other, or an object: that is the client's choice.
     const flat = Array.isArray(answer)
@@ -41,7 +41,7 @@ export class RedisPauses implements PauseStore {
       if (index % 2 === 1) return []
       const body = flat[index + 1] ?? ''
       const { sinceMs } = bodyFields(body)
-      return [readPause(type, body, typeof sinceMs === 'number' ? sinceMs : 0)]
+      return [readTold(type, body, typeof sinceMs === 'number' ? sinceMs : 0)]
     })
     return pauses.sort((one, other) => (one.type < other.type ? -1 : 1))
   }

@@ -29,7 +29,6 @@ export class SqliteConsumer implements Consumer {
   readonly #closing = new AbortController()
   #unwatch: (() => void) | null = null
   #check: (() => void) | null = null
-  readonly #isLimited: boolean
   /** The last claim found all it asked for, so the next one need not look first whether it is worth the write lock. */
   #hasMore = false
   /** When jobs were last claimed. */
@@ -38,8 +37,6 @@ export class SqliteConsumer implements Consumer {
   constructor(core: SqliteCore, subscription: Subscription) {
     this.#core = core
     this.#subscription = subscription
-    const { types } = subscription
-    this.#isLimited = types !== 'every' && types.some(({ limit }) => limit !== undefined)
   }
 
   async claim(request: ClaimRequest): Promise<readonly Lease[]> {
@@ -61,7 +58,7 @@ export class SqliteConsumer implements Consumer {
         for (const lease of leases) this.#held.set(lease.token, lease)
         if (settling.length > 0) await this.#returned(settling)
         if (leases.length > 0) {
-          if (this.#isLimited && request.from !== 'expired') this.#moveStarts()
+          if (request.from !== 'expired' && this.#types().some(({ limit }) => limit !== undefined)) this.#moveStarts()
           return leases
         }
       }

@@ -1,0 +1,112 @@
+import { randomUUID } from 'node:crypto'
+import { EngineError } from '../errors.ts'
+import type { Actor } from './dead-letters.ts'
+import type { Engine } from './engine.ts'
+import { Pauses, type Told } from './pauses.ts'
+import { bodyFields, type Records } from './records.ts'
+
+/** At most `max` starts in any `perMs`, over all workers. */
+export interface RateLimit {
+  readonly max: number
+  readonly perMs: number
+}
+
+/** What holds instead of the definition's limits. A field that is left out is the definition's; null: no limit. */
+export interface TypeLimits {
+  /** The most jobs of the type that one worker runs at once. */
+  readonly concurrency?: number | null
+  readonly limit?: RateLimit | null
+}
+
+/** Limits that an operator has set, until they are reset. */
+export interface LimitOverride extends TypeLimits, Actor {
+  readonly type: string
+  readonly sinceMs: number
+}
+
+export interface LimitsChange {
+  readonly before: TypeLimits
+  readonly after: TypeLimits
+}
+
+/** Two operators that change one type at the same moment are a rarity; more tries would hide a store that errs. */
+const SAVE_TRIES = 10
+
+/**
+ * Limits of types that were changed while workers run. They are kept among the pauses, so a worker hears of them by the
+ * look that it takes anyway. No type has a line break, and no worker that is asked to stop has an empty id.
+ */
+export class LimitStore {
+  readonly #records: Records
+
+  constructor(records: Records) {
+    this.#records = records
+  }
+
+  /** By type. */
+  async list(): Promise<readonly LimitOverride[]> {
+    return (await new Pauses(this.#records).all()).flatMap((told) => overrideOf(told) ?? [])
+  }
+
+  /** What is left out stays as it was set before. */
+  async set(type: string, limits: TypeLimits, { who, reason }: Actor): Promise<LimitsChange> {
+    for (let tries = 0; tries < SAVE_TRIES; tries += 1) {
+      const stored = (await this.#records.list('pause')).find(({ name }) => name === limitName(type))
+      const before = stored === undefined ? {} : readLimits(bodyFields(stored.body))
+      const after = { ...before, ...limits }
+      const body = JSON.stringify({ who, reason, ...after })
+      const record = { name: limitName(type), revision: randomUUID(), body }
+      if ((await this.#records.save('pause', record, stored?.revision ?? null)) !== null) return { before, after }
+    }
+    throw new EngineError('ERR_STORAGE_BUSY', `the limits of '${type}' are changed by others all the time; try again`)
+  }
+
+  /** Null if nothing was set. */
+  async reset(type: string): Promise<LimitOverride | null> {
+    const override = (await this.list()).find((one) => one.type === type) ?? null
+    return (await this.#records.remove('pause', [limitName(type)])) > 0 ? override : null
+  }
+}
+
+/** The name of the record among those of the pauses. */
+export function limitName(type: string): string {
+  return `\n${type}`
+}
+
+/** Whether a record of the pauses is about limits. */
+export function isOfLimits(name: string): boolean {
+  return name.startsWith('\n')
+}
+
+/** Null for a record of the pauses that is about something else. */
+export function overrideOf({ type, who, reason, sinceMs, body }: Told): LimitOverride | null {
+  if (!isOfLimits(type)) return null
+  return { type: type.slice(1), ...readLimits(bodyFields(body)), who, reason, sinceMs }
+}
+
+/** Those of an override alone. */
+export function limitsOf({ concurrency, limit }: TypeLimits): TypeLimits {
+  return { ...(concurrency !== undefined && { concurrency }), ...(limit !== undefined && { limit }) }
+}
+
+/** What is no limit is left out: the definition's is the safer one. */
+function readLimits({ concurrency, limit }: Readonly<Partial<Record<string, unknown>>>): TypeLimits {
+  return {
+    ...((concurrency === null || isWhole(concurrency)) && { concurrency }),
+    ...((limit === null || isRate(limit)) && { limit }),
+  }
+}
+
+function isWhole(value: unknown): value is number {
+  return Number.isInteger(value) && Number(value) >= 1
+}
+
+function isRate(value: unknown): value is RateLimit {
+  if (typeof value !== 'object' || value === null || !('max' in value) || !('perMs' in value)) return false
+  return isWhole(value.max) && typeof value.perMs === 'number' && value.perMs > 0
+}
+
+/** Undefined where the engine keeps no records. */
+export function limitsIn({ records }: Pick<Engine, 'records'>): LimitStore | undefined {
+  return records === undefined ? undefined : new LimitStore(records)
+}
