@@ -28,6 +28,22 @@ export function duration(text: string): number {
   }
 }
 
+/** Null would be another value to Commander. */
+type None = 'none'
+
+/** A number from 1, or none. */
+export function concurrencyOrNone(text: string): number | None {
+  return text === 'none' ? text : wholeNumber(text)
+}
+
+/** How many starts in what time, such as 10/1s, or none. */
+export function rateOrNone(text: string): { readonly max: number; readonly per: number } | None {
+  if (text === 'none') return text
+  const [max = '', per = '', ...rest] = text.split('/')
+  if (rest.length === 0 && /^\d+$/.test(max) && per !== '') return { max: Number(max), per: duration(per) }
+  throw new InvalidArgumentError('It must be a number of starts and a duration, such as 10/1s, or none.')
+}
+
 /** Names separated by commas. `what` completes the complaint: "names of tables, such as jobs,asr_jobs". */
 export function namesIn(text: string, what: string): readonly string[] {
   const names = text.split(',').map((name) => name.trim())

@@ -19,6 +19,7 @@ const COMMANDS: Readonly<Record<string, LoadCommand>> = {
   cancel: async () => (await import('./commands/cancel.ts')).addCancel,
   pause: async () => (await import('./commands/pause.ts')).addPause,
   resume: async () => (await import('./commands/pause.ts')).addResume,
+  limits: async () => (await import('./commands/limits.ts')).addLimits,
   schedules: async () => (await import('./commands/schedules.ts')).addSchedules,
   dead: async () => (await import('./commands/dead.ts')).addDead,
   audit: async () => (await import('./commands/audit.ts')).addAudit,

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { EngineError } from '../errors.ts'
+import { exactDuration, formatDuration } from '../time/duration.ts'
 import type { Actor } from './dead-letters.ts'
-import type { Engine } from './engine.ts'
+import type { Counts, Engine, Finding } from './engine.ts'
 import { Pauses, type Told } from './pauses.ts'
 import { bodyFields, type Records } from './records.ts'
 
@@ -89,6 +90,19 @@ export function limitsOf({ concurrency, limit }: TypeLimits): TypeLimits {
   return { ...(concurrency !== undefined && { concurrency }), ...(limit !== undefined && { limit }) }
 }
 
+/** What holds now, such as "concurrency 5, at most 10 starts in 1s". */
+export function limitsText({ concurrency, limit }: TypeLimits): string {
+  const parts = [
+    concurrency === undefined
+      ? []
+      : [concurrency === null ? 'no concurrency of its own' : `concurrency ${concurrency}`],
+    limit === undefined
+      ? []
+      : [limit === null ? 'no rate limit' : `at most ${limit.max} starts in ${exactDuration(limit.perMs)}`],
+  ]
+  return parts.flat().join(', ')
+}
+
 /** What is no limit is left out: the definition's is the safer one. */
 function readLimits({ concurrency, limit }: Readonly<Partial<Record<string, unknown>>>): TypeLimits {
   return {
@@ -109,4 +123,16 @@ function isRate(value: unknown): value is RateLimit {
 /** Undefined where the engine keeps no records. */
 export function limitsIn({ records }: Pick<Engine, 'records'>): LimitStore | undefined {
   return records === undefined ? undefined : new LimitStore(records)
+}
+
+/** A limit that was set for a bad hour is easily forgotten, so one for which jobs wait is a warning. */
+export function judgeLimits(overrides: readonly LimitOverride[], counts: Counts, nowMs: number): readonly Finding[] {
+  return overrides.map((override) => {
+    const { type, who, reason, sinceMs } = override
+    const ready = counts[type]?.ready ?? 0
+    const since = formatDuration(Math.max(0, nowMs - sinceMs))
+    const detail = `'${type}': ${limitsText(override)}, set by ${who} ${since} ago: ${reason}; ${ready} ready jobs wait`
+    const advice = `if the definition's limits can hold again: millrace limits reset ${type}`
+    return { severity: ready > 0 ? 'warning' : 'ok', subject: 'limits', detail, advice: ready > 0 ? advice : null }
+  })
 }

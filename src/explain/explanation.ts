@@ -1,3 +1,4 @@
+import type { LimitOverride } from '../engine/limits.ts'
 import type { Pause } from '../engine/pauses.ts'
 import type { ErrorRecord, JobView, Predecessors } from '../job/job.ts'
 
@@ -143,6 +144,8 @@ export type Note =
   /** What its priority counts as for its workers. */
   | { readonly kind: 'aged'; readonly waitedMs: number; readonly priority: number; readonly rank: number }
   | { readonly kind: 'quiet-workers'; readonly workers: readonly string[]; readonly forMs: number }
+  /** An operator's limits hold it back, not the definition's. */
+  | { readonly kind: 'limits-changed'; readonly override: LimitOverride }
   | { readonly kind: 'maybe-limited'; readonly starts: number; readonly perMs: number }
 
 export interface Decision {

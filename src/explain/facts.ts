@@ -1,4 +1,5 @@
 import type { Engine, Lookup } from '../engine/engine.ts'
+import { type LimitOverride, limitsIn } from '../engine/limits.ts'
 import { type Pause, pausesIn } from '../engine/pauses.ts'
 import { type Beat, knownWorkers, type Seen, type WithPresence } from '../engine/presence.ts'
 import { UnknownJobError } from '../errors.ts'
@@ -17,6 +18,8 @@ export interface Facts {
   /** The newer version that superseded the job. */
   readonly successor: JobView | null
   readonly pause: Pause | null
+  /** Limits of its type that hold instead of the definition's. */
+  readonly override: LimitOverride | null
   /** Null without presence. */
   readonly presence: { readonly beats: readonly Beat[]; readonly seen: readonly Seen[] } | null
   /** The newest jobs of its type by state, at most `LOOKED_AT_MAX` each. */
@@ -56,8 +59,9 @@ export async function collectFacts(asked: Asked): Promise<Facts> {
   const history = (await engine.inspector?.history(id)) ?? []
   const isOver = isFinished(job.state)
   const isQueued = job.state === 'queued'
-  const [pauses, presence, predecessors, successor, peers] = await Promise.all([
+  const [pauses, overrides, presence, predecessors, successor, peers] = await Promise.all([
     isOver ? null : known(() => pausesIn(engine)?.list()),
+    isQueued ? known(() => limitsIn(engine)?.list()) : null,
     isOver ? null : known(() => presenceOf(engine, asked.nowMs)),
     isQueued ? predecessorsOf(lookup, job) : [],
     successorOf(lookup, job, history),
@@ -70,6 +74,7 @@ export async function collectFacts(asked: Asked): Promise<Facts> {
     predecessors,
     successor,
     pause: pauses?.find(({ type }) => type === job.type) ?? null,
+    override: overrides?.find(({ type }) => type === job.type) ?? null,
     presence,
     peers,
     definition: asked.jobs.find(({ type }) => type === job.type) ?? null,

@@ -1,4 +1,5 @@
 /** The sentences of an explanation. Times are absolute, with the distance from now in brackets. */
+import { limitsText } from '../engine/limits.ts'
 import type { ErrorRecord, Predecessors } from '../job/job.ts'
 import { POSTPONED } from '../job/policy.ts'
 import { formatDuration } from '../time/duration.ts'
@@ -171,6 +172,8 @@ export function noteText(note: Note, nowMs: number): string {
       return `It has been due for ${formatDuration(note.waitedMs)}, so its priority ${note.priority} counts as ${note.rank}: its workers raise jobs that wait.`
     case 'quiet-workers':
       return `${list(note.workers)} finished no job for ${formatDuration(note.forMs)} and may be stuck.`
+    case 'limits-changed':
+      return `${note.override.who} has changed the limits of its type at ${when(note.override.sinceMs)}, ${quoted(note.override.reason)}: ${limitsText(note.override)}. 'millrace limits reset ${note.override.type}' lifts that.`
     case 'maybe-limited':
       return `${count(note.starts, 'job')} of its type started in the last ${formatDuration(note.perMs)}; if its definition has a limit, that may hold it back.`
     default:

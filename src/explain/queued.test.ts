@@ -6,6 +6,7 @@ import {
   event,
   limit,
   NOW,
+  override,
   pause,
   peers,
   presence,
@@ -117,6 +118,31 @@ const CROWDED: readonly Row[] = [
     },
     reasons: ['limit-reached'],
     main: { kind: 'limit-reached', max: 2, untilMs: NOW + 20_000 },
+  },
+  {
+    what: 'over a rate limit that an operator has set, without a definition',
+    given: {
+      definition: null,
+      override: { ...override, limit },
+      peers: peers({ completed: [started('y', 1), started('z', 2)] }),
+    },
+    reasons: ['limit-reached'],
+    notes: ['limits-changed'],
+  },
+  {
+    what: 'over the limit of its definition, which an operator has lifted',
+    given: {
+      definition: { limit, concurrency: null },
+      override: { ...override, limit: null },
+      peers: peers({ completed: [started('y', 1), started('z', 2)] }),
+    },
+    reasons: ['due'],
+  },
+  {
+    what: 'behind a concurrency that an operator has set',
+    given: { presence: presence([beat({}, 1)]), override: { ...override, concurrency: 1 } },
+    reasons: ['slots-busy'],
+    notes: ['limits-changed'],
   },
   {
     what: 'below its rate limit, as far as can be seen',

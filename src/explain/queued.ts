@@ -1,3 +1,4 @@
+import { limitsOf } from '../engine/limits.ts'
 import type { Beat, Seen } from '../engine/presence.ts'
 import { effectiveRank } from '../job/ageing.ts'
 import type { JobView } from '../job/job.ts'
@@ -16,12 +17,13 @@ const STARTS_TOLD_MS = 60_000
 const WONDER_MS = 5_000
 
 export function decideQueued(facts: Facts): Decision {
-  const { job, presence, definition } = facts
-  const workers = presence === null ? null : workersOfType(job.type, presence, definition?.concurrency ?? null)
+  const { job, presence } = facts
+  const workers = presence === null ? null : workersOfType(job.type, presence, limitsNow(facts).concurrency)
   const holdups = [unreadable, waits, delayed, olderVersion, paused, limited].flatMap((look) => look(facts) ?? [])
   const lacking = noWorker(facts, workers)
   const [first, ...rest] = lacking === null ? holdups : [...holdups, lacking]
-  if (first !== undefined) return { reasons: [first, ...rest], notes: turnNotes(facts) }
+  if (first !== undefined)
+    return { reasons: [first, ...rest], notes: [...turnNotes(facts), ...limitNotes(facts, [first, ...rest])] }
   const due: Reason = {
     kind: 'due',
     type: job.type,
@@ -30,7 +32,12 @@ export function decideQueued(facts: Facts): Decision {
   }
   const ageings = ageingsOf(workers)
   const [main = due, ...also] = [busy(workers), othersFirst(facts, ageings)].filter((reason) => reason !== null)
-  const notes = [...turnNotes(facts), ...agedNotes(facts, ageings), ...dueNotes(facts, workers, main)]
+  const notes = [
+    ...turnNotes(facts),
+    ...limitNotes(facts, [main, ...also]),
+    ...agedNotes(facts, ageings),
+    ...dueNotes(facts, workers, main),
+  ]
   return { reasons: [main, ...also], notes }
 }
 
@@ -83,9 +90,27 @@ function paused({ pause }: Facts): Reason | null {
   return pause === null ? null : { kind: 'paused', pause }
 }
 
+/** Those of the definition, as far as it is known, unless an operator has set others. */
+function limitsNow({ definition, override }: Facts) {
+  return {
+    concurrency: definition?.concurrency ?? null,
+    limit: definition?.limit ?? null,
+    ...(override !== null && limitsOf(override)),
+  }
+}
+
+/** That it is an operator's limit, where one holds the job back. */
+function limitNotes({ override }: Facts, reasons: readonly Reason[]): readonly Note[] {
+  if (override === null) return []
+  const isWhy = ({ kind }: Reason): boolean =>
+    (kind === 'limit-reached' && override.limit !== undefined) ||
+    (kind === 'slots-busy' && override.concurrency !== undefined)
+  return reasons.some(isWhy) ? [{ kind: 'limits-changed', override }] : []
+}
+
 /** Starts that were seen are a lower bound: a job that was given back since no longer tells when it started. */
 function limited(facts: Facts): Reason | null {
-  const limit = facts.definition?.limit ?? null
+  const { limit } = limitsNow(facts)
   if (limit === null) return null
   const starts = startsWithin(facts, limit.perMs)
   const leaving = starts[limit.max - 1]

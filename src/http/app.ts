@@ -10,6 +10,7 @@ import { deadLetterHandlers } from './handlers/dead-letters.ts'
 import { jobHandlers } from './handlers/jobs.ts'
 import { operatingHandlers } from './handlers/operating.ts'
 import { scheduleHandlers } from './handlers/schedules.ts'
+import { typeHandlers } from './handlers/types.ts'
 import { addLogin } from './login.ts'
 import { openApiDocument } from './openapi.ts'
 import { hasDotSegment, type Page, WITHOUT_PAGE } from './page.ts'
@@ -48,6 +49,7 @@ export function buildApp(options: AppOptions): Hono {
   addProbes(app, options)
   const handlers = {
     ...operatingHandlers(admin),
+    ...typeHandlers(admin),
     ...scheduleHandlers(admin),
     ...jobHandlers(admin),
     ...deadLetterHandlers(admin),

@@ -1,8 +1,9 @@
 import type { z } from 'zod'
 import type { Mill } from '../client/mill.ts'
 import type { Desk } from '../desk/desk.ts'
-import { CANNOT_DRAIN, CANNOT_PAUSE, lookupIn } from '../engine/capability-checks.ts'
+import { CANNOT_DRAIN, CANNOT_LIMIT, CANNOT_PAUSE, lookupIn } from '../engine/capability-checks.ts'
 import type { DeadLetters } from '../engine/dead-letters.ts'
+import { limitsIn } from '../engine/limits.ts'
 import { pausesIn } from '../engine/pauses.ts'
 import { knownWorkers, presenceIn } from '../engine/presence.ts'
 import type { AnyJob, Log } from '../job/definition.ts'
@@ -109,6 +110,7 @@ export const FACETS: Readonly<Record<Facet, FacetOf>> = {
     limit: 'does not know which workers there are',
   },
   pausing: { isThere: ({ mill }) => pausesIn(mill.engine) !== undefined, limit: CANNOT_PAUSE },
+  limiting: { isThere: ({ mill }) => limitsIn(mill.engine) !== undefined, limit: CANNOT_LIMIT },
   draining: {
     isThere: ({ mill: { engine } }) => presenceIn(engine) !== undefined && pausesIn(engine)?.all !== undefined,
     limit: CANNOT_DRAIN,

@@ -38,3 +38,9 @@ export function formatDuration(ms: number): string {
   for (const [unit, unitMs] of UNITS) if (ms >= unitMs) return `${Math.floor(ms / unitMs)}${unit}`
   return `${Math.max(0, Math.round(ms))} ms`
 }
+
+/** The same duration as `parseDurationMs` reads it: 90s where `formatDuration` would say 1m. */
+export function exactDuration(ms: number): string {
+  for (const [unit, unitMs] of UNITS) if (ms >= unitMs && ms % unitMs === 0) return `${ms / unitMs}${unit}`
+  return `${ms}ms`
+}

@@ -2,11 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Mill } from '../client/mill.ts'
 import type { ClaimRequest, Consumer, Engine } from '../engine/engine.ts'
-import type { Pauses } from '../engine/pauses.ts'
+import { LimitStore } from '../engine/limits.ts'
+import { Pauses } from '../engine/pauses.ts'
+import type { RecordKind } from '../engine/records.ts'
 import { MemoryEngine } from '../engines/memory/index.ts'
 import { defineJob } from '../job/definition.ts'
 import { TestClock } from '../testing/test-clock.ts'
-import { PauseWatch } from './pause-watch.ts'
+import { PauseWatch, type TypeOrders } from './pause-watch.ts'
 
 /** Pauses that do not tell of a change, as in a database, and that can be away. */
 class StoredPauses implements Pick<Pauses, 'list'> {
@@ -176,4 +178,28 @@ test('what was claimed ahead and has not started is given back at once; what run
   await worker.stop()
   await mill.close()
   assert.equal(clock.waiting, 0)
+})
+
+test('limits that were changed are heard by the same look as pauses, each change once', async () => {
+  const clock = new TestClock()
+  const { records } = new MemoryEngine({ clock })
+  const { onChange: _, ...unheard } = records
+  const limits = new LimitStore(unheard)
+  let looks = 0
+  const list = (kind: RecordKind) => {
+    looks += 1
+    return unheard.list(kind)
+  }
+  const pauses = new Pauses({ ...unheard, list })
+  const heard: unknown[] = []
+  const onChange = ({ limits: set }: TypeOrders) => heard.push(Object.fromEntries(set))
+  const watch = new PauseWatch({ clock, pauses, onChange, onError: assert.ifError })
+  await watch.start()
+  await limits.set('a', { concurrency: 2 }, { who: 'ann', reason: 'r' })
+  await clock.advance('2s')
+  await limits.reset('a')
+  await clock.advance('1s')
+  assert.deepEqual(heard, [{ a: { concurrency: 2 } }, {}])
+  assert.equal(looks, 4)
+  watch.close()
 })

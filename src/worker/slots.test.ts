@@ -57,3 +57,38 @@ test('a worker has as many slots as the type that asks for most, at least 10, un
     assert.equal(worker?.concurrency, expected)
   }
 })
+
+test('limits that are set hold instead of the definition’s, and jobs of limited types are not claimed ahead', () => {
+  const slots = slotsOf(wide, narrow)
+  const rate = { max: 5, perMs: 1_000 }
+  assert.deepEqual(slots.limit(new Map([['foreign', { concurrency: 1 }]])), [])
+  const set = new Map([
+    ['wide', { limit: rate }],
+    ['narrow', { concurrency: null }],
+  ])
+  assert.deepEqual(slots.limit(set), [
+    { type: 'wide', concurrency: null, limit: rate },
+    { type: 'narrow', concurrency: null, limit: null },
+  ])
+  assert.deepEqual(
+    [slots.limit(set), slots.room(), slots.isLimited('wide'), slots.isLimited('narrow')],
+    [[], undefined, true, false],
+  )
+  assert.equal(slots.mayClaimAhead, false)
+  slots.limit(new Map([['narrow', { concurrency: null }]]))
+  assert.equal(slots.mayClaimAhead, true)
+  slots.limit(new Map())
+  assert.deepEqual(slots.room(), { narrow: 2 })
+})
+
+test('a job that was claimed before its type became narrow may start only while the type has room', () => {
+  const slots = slotsOf(wide)
+  const [type] = slots.types.values()
+  assert.ok(type !== undefined)
+  type.running = 2
+  assert.equal(slots.mayHold(type), true)
+  slots.limit(new Map([['wide', { concurrency: 3 }]]))
+  assert.equal(slots.mayHold(type), true)
+  type.running = 3
+  assert.equal(slots.mayHold(type), false)
+})

@@ -49,6 +49,58 @@ describe('pausing', () => {
   })
 })
 
+describe('limits', () => {
+  it('sets, lists and resets limits that a running worker takes up, with before and after in the audit', async (t) => {
+    const { mill, cli } = await store(t)
+    assert.equal((await cli('limits')).out, 'No limits were changed.\n')
+    await startWorker(mill)
+    const heeded = mill.events.next('worker.limited')
+    const set = await cli(
+      'limits',
+      'set',
+      'bill',
+      '--concurrency',
+      '5',
+      '--rate',
+      '10/90s',
+      '--reason',
+      'slow',
+      '--who',
+      'ann',
+    )
+    assert.deepEqual([set.code, set.out], [0, 'bill: concurrency 5, at most 10 starts in 90s\n'])
+    assert.deepEqual((await heeded).types, [{ type: 'bill', concurrency: 5, limit: { max: 10, perMs: 90_000 } }])
+    const again = await cli('limits', 'set', 'bill', '--rate', 'none')
+    assert.equal(again.out, 'bill: concurrency 5, no rate limit (before: concurrency 5, at most 10 starts in 90s)\n')
+    assert.match((await cli('limits', 'list')).out, /bill +concurrency 5, no rate limit +\d+/)
+    const [listed] = jsonLines((await cli('limits', '--json')).out)
+    assert.deepEqual([listed?.type, listed?.concurrency, listed?.limit], ['bill', 5, null])
+    assert.equal((await cli('limits', 'reset', 'bill')).out, 'bill has the limits of its definition\n')
+    assert.equal((await cli('limits', 'reset', 'bill')).out, 'the limits of bill were not changed\n')
+    const [reset, , first] = jsonLines((await cli('audit', '--json')).out)
+    assert.deepEqual([reset?.action, reset?.before], ['limits-reset', { concurrency: 5, limit: null }])
+    assert.deepEqual([first?.who, first?.reason, first?.before], ['ann', 'slow', {}])
+  })
+
+  it('refuses what is no limit', async (t) => {
+    const { cli } = await store(t)
+    for (const flags of [['--rate', '10'], ['--rate', '0/1s'], ['--rate', '1/x'], ['--concurrency', '0'], []]) {
+      assert.notEqual((await cli('limits', 'set', 'bill', ...flags)).code, 0, flags.join(' '))
+    }
+  })
+
+  it('are a warning of the doctor while jobs wait for them', async (t) => {
+    const { mill, cli } = await store(t)
+    await mill.limits.set('bill', { concurrency: 1 }, { who: 'ann', reason: 'slow' })
+    const ok = jsonLines((await cli('doctor', '--json')).out).find(({ subject }) => subject === 'limits')
+    assert.equal(ok?.severity, 'ok')
+    await mill.enqueue(bill, null)
+    const { out } = await cli('doctor')
+    assert.match(out, /warning +limits +'bill': concurrency 1, set by ann .+ ago: slow; 1 ready jobs wait/)
+    assert.match(out, /→ .*millrace limits reset bill/)
+  })
+})
+
 describe('workers', () => {
   it('lists those of other processes with what they run and how they are', async (t) => {
     const { mill, cli } = await store(t)

@@ -13,6 +13,8 @@ const WORDS: Readonly<Record<AuditAction, string>> = {
   retry: 'retried',
   pause: 'paused',
   resume: 'resumed',
+  'limits-change': 'changed the limits of',
+  'limits-reset': 'reset the limits of',
   'schedule-change': 'changed schedule',
   'schedule-pause': 'paused schedule',
   'schedule-resume': 'resumed schedule',

@@ -1,6 +1,8 @@
 import type { Command } from 'commander'
+import type { Mill } from '../../client/mill.ts'
 import { diagnose } from '../../engine/capability-checks.ts'
 import type { DiagnoseOptions, Finding } from '../../engine/engine.ts'
+import { judgeLimits, limitsIn } from '../../engine/limits.ts'
 import { EngineError, OptionError } from '../../errors.ts'
 import { parseDurationMs } from '../../time/duration.ts'
 import { tableNames } from '../arguments.ts'
@@ -74,7 +76,16 @@ async function findingsOf(cli: Cli, options: DoctorOptions): Promise<readonly Fi
     ...(lag && { lag }),
     ...(handlers !== undefined && { handlerMs: parseDurationMs(handlers, 'handlers') }),
   }
-  return withExistingMill(cli, options, async (mill) => diagnose(mill.engine, asked))
+  return withExistingMill(cli, options, async (mill) => [
+    ...(await diagnose(mill.engine, asked)),
+    ...(await limitFindings(cli, mill)),
+  ])
+}
+
+/** None where the engine keeps no changed limits. */
+async function limitFindings({ clock }: Cli, { engine }: Mill): Promise<readonly Finding[]> {
+  const overrides = (await limitsIn(engine)?.list()) ?? []
+  return overrides.length === 0 ? [] : judgeLimits(overrides, await engine.counts(), clock.nowMs())
 }
 
 const MARKS: Readonly<Record<Finding['severity'], readonly [Style, string]>> = {

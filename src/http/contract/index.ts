@@ -3,8 +3,15 @@ import { DEAD_LETTER_ROUTES, Operation } from './dead-letters.ts'
 import { JOB_ROUTES } from './jobs.ts'
 import { Alert, HistoryPoint, OPERATING_ROUTES, Overview } from './operating.ts'
 import { SCHEDULE_ROUTES } from './schedules.ts'
+import { TYPE_ROUTES } from './types.ts'
 
-export const ROUTES = { ...OPERATING_ROUTES, ...SCHEDULE_ROUTES, ...JOB_ROUTES, ...DEAD_LETTER_ROUTES } as const
+export const ROUTES = {
+  ...OPERATING_ROUTES,
+  ...TYPE_ROUTES,
+  ...SCHEDULE_ROUTES,
+  ...JOB_ROUTES,
+  ...DEAD_LETTER_ROUTES,
+} as const
 
 export type Routes = typeof ROUTES
 export type RouteId = keyof Routes

@@ -17,6 +17,7 @@ export type Facet =
   | 'schedules'
   | 'presence'
   | 'pausing'
+  | 'limiting'
   | 'draining'
   | 'topics'
 
