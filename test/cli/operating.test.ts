@@ -75,6 +75,8 @@ describe('limits', () => {
     assert.match((await cli('limits', 'list')).out, /bill +concurrency 5, no rate limit +\d+/)
     const [listed] = jsonLines((await cli('limits', '--json')).out)
     assert.deepEqual([listed?.type, listed?.concurrency, listed?.limit], ['bill', 5, null])
+    const dry = await cli('limits', 'reset', 'bill', '--dry-run')
+    assert.equal(dry.out, 'would reset bill: concurrency 5, no rate limit\n')
     assert.equal((await cli('limits', 'reset', 'bill')).out, 'bill has the limits of its definition\n')
     assert.equal((await cli('limits', 'reset', 'bill')).out, 'the limits of bill were not changed\n')
     const [reset, , first] = jsonLines((await cli('audit', '--json')).out)

@@ -29,6 +29,10 @@ interface ActFlags extends SharedOptions {
   readonly who?: string
 }
 
+interface ResetFlags extends ActFlags {
+  readonly dryRun?: true
+}
+
 interface SetFlags extends ActFlags {
   readonly concurrency?: ReturnType<typeof concurrencyOrNone>
   readonly rate?: ReturnType<typeof rateOrNone>
@@ -118,13 +122,22 @@ function addReset(limits: Command, cli: Cli): void {
     .argument('<type>', 'the type of job')
     .option('--reason <text>', 'why; recorded in the audit', 'reset from the command line')
     .option('--who <name>', 'who does it (default: your user name)')
+    .option('--dry-run', 'only say what would be reset')
     .addHelpText('after', examples([['millrace limits reset bill', 'the definition’s again']]))
     .action(async (type: string, _options, command: Command) => {
-      const flags = command.optsWithGlobals<ActFlags>()
+      const flags = command.optsWithGlobals<ResetFlags>()
       const by = { who: flags.who ?? userName(), reason: flags.reason }
+      const name = printable(type)
+      if (flags.dryRun) {
+        const kept = await withExistingMill(cli, flags, (mill) => mill.limits.list())
+        const override = kept.find((one) => one.type === type) ?? null
+        if (flags.json) return cli.terminal.print(JSON.stringify({ type, dryRun: true, override }))
+        const would =
+          override === null ? `the limits of ${name} were not changed` : `would reset ${name}: ${limitsText(override)}`
+        return cli.terminal.print(would)
+      }
       const reset = await withExistingMill(cli, flags, (mill) => mill.limits.reset(type, by))
       if (flags.json) return cli.terminal.print(JSON.stringify({ type, reset, ...by }))
-      const name = printable(type)
       cli.terminal.print(reset ? `${name} has the limits of its definition` : `the limits of ${name} were not changed`)
     })
 }
