@@ -147,6 +147,11 @@ export interface Consumer {
    */
   readonly isRemote?: boolean
   /**
+   * Whether a claim that waits looks again by itself, as often as the engine says where a wake-up is missed. A worker whose
+   * user did not say how often to look then asks again every few seconds instead of every second.
+   */
+  readonly looksAgain?: boolean
+  /**
    * At most `max` leases, each held by nobody else, the most urgent first. Empty on timeout, on abort and after close;
    * it never throws for those. Wake-ups are the engine's business: the core knows only `waitMs`. A rejection brings
    * nobody a lease: where an answer was lost the engine takes back what the claim has leased, and its start does not count.

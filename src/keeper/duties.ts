@@ -1,4 +1,5 @@
 import { schedulesOf } from '../engine/capability-checks.ts'
+import { sharedWait } from '../time/clock.ts'
 import type { Duty, LeadershipTerm } from './leader-election.ts'
 import type { KeeperParts, ScheduleParts } from './parts.ts'
 import { reapOnce } from './reaper.ts'
@@ -35,7 +36,7 @@ export function retentionDuty(parts: KeeperParts, policy: RetentionPolicy): Duty
     perform: async ({ signal }) => {
       const isFirst = !begun.has(signal)
       begun.add(signal)
-      if (isFirst) return RETAIN_FIRST_MS
+      if (isFirst) return sharedWait(parts.clock, RETAIN_FIRST_MS)
       await retainOnce(parts, policy, signal)
       return RETAIN_MS
     },
@@ -72,7 +73,7 @@ async function fireDue(
   { signal, holds }: LeadershipTerm,
 ): Promise<number> {
   const { clock, engine, events } = parts
-  let wakeMs = clock.nowMs() + intervalMs
+  let wakeMs = clock.nowMs() + sharedWait(clock, intervalMs)
   for (const record of await schedulesOf(engine).list()) {
     let current: typeof record | null = record
     try {

@@ -1,5 +1,5 @@
 import type { Leadership, Term } from '../engine/leadership.ts'
-import type { Clock } from '../time/clock.ts'
+import { type Clock, sharedWait } from '../time/clock.ts'
 
 export interface LeaderElectionParts {
   readonly name: string
@@ -20,13 +20,17 @@ interface Held {
   readonly over: AbortController
 }
 
-/** A lease of one and a half intervals, renewed after a half: one renewal may fail without a loss. */
-const LEASE_INTERVALS = 1.5
+/** How long a lease is, in intervals. */
+const LEASE = 1.5
+/** It is renewed after one interval. A renewal that fails is tried again after this, so that two may fail without a loss. */
+const RETRY = 0.2
+/** Without a lease there is no hurry. */
+const OUTAGE_RETRY = 0.5
 
 /**
- * Lets one of several keepers lead. The lease is renewed every half interval. A keeper that waits sleeps until the term it
- * saw runs out, so another takes over within one and a half intervals of a leader's death, and within one of its
- * resignation. It saves work and decides nothing: each act of the leader is fenced by itself.
+ * Lets one of several keepers lead. A lease lasts for one and a half intervals and is renewed after one. A keeper that
+ * waits sleeps until the term it saw runs out, so another takes over within one and a half intervals of a leader's death,
+ * and within one of its resignation. It saves work and decides nothing: each act of the leader is fenced by itself.
  */
 export class LeaderElection {
   readonly #parts: LeaderElectionParts
@@ -39,7 +43,7 @@ export class LeaderElection {
 
   constructor(parts: LeaderElectionParts) {
     this.#parts = parts
-    this.#leaseMs = Math.ceil(parts.intervalMs * LEASE_INTERVALS)
+    this.#leaseMs = Math.ceil(parts.intervalMs * LEASE)
   }
 
   get isHeld(): boolean {
@@ -82,12 +86,12 @@ export class LeaderElection {
     } catch (error) {
       onError(error)
       if (!this.#isInTime()) this.#leave()
-      return intervalMs / 2
+      return intervalMs * (this.#held === null ? OUTAGE_RETRY : RETRY)
     }
   }
 
   #hear(term: Term, until: { monotonicMs: number; wallMs: number }): number {
-    const { holder, intervalMs } = this.#parts
+    const { holder, intervalMs, clock } = this.#parts
     if (term.holder !== holder) {
       this.#leave()
       return Math.min(intervalMs, Math.max(1, term.leftMs + 1))
@@ -100,7 +104,7 @@ export class LeaderElection {
       return 1
     }
     if (this.#held === null) this.#enter(term.number)
-    return intervalMs / 2
+    return sharedWait(clock, intervalMs)
   }
 
   #enter(number: number): void {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { TestClock } from '../testing/test-clock.ts'
-import { ClockSteps, Moment, systemClock } from './clock.ts'
+import { ClockSteps, Moment, sharedWait, systemClock, watchEvery } from './clock.ts'
 
 const TIMER_MS_MAX = 2 ** 31 - 1
 const DAY_MS = 86_400_000
@@ -11,7 +11,7 @@ function fakeTimers(t: TestContext): { readonly askedMs: number[]; fire(): void;
   const askedMs: number[] = []
   const waiting = new Map<object, () => void>()
   t.mock.method(globalThis, 'setTimeout', (run: () => void, ms: number) => {
-    const handle = {}
+    const handle = { unref: () => {} }
     askedMs.push(ms)
     waiting.set(handle, run)
     return handle
@@ -30,6 +30,30 @@ function fakeTimers(t: TestContext): { readonly askedMs: number[]; fire(): void;
     },
   }
 }
+
+test('long waits end together and never later than asked for; short ones are left alone', () => {
+  const at = (monotonicMs: number, ms: number) => monotonicMs + sharedWait({ monotonicMs: () => monotonicMs }, ms)
+  assert.deepEqual([at(1_200, 5_000), at(4_300, 5_000), at(1_200, 10_000)], [5_000, 5_000, 10_000])
+  assert.equal(at(1_200, 4_999), 6_199)
+  // A timer that fires a moment early is not asked for the rest.
+  assert.equal(at(4_999.2, 5_000), 10_000)
+  assert.equal(at(5_000, 5_000), 10_000)
+})
+
+test('long looks at something outside end together too, and stop when told', (t) => {
+  const timers = fakeTimers(t)
+  let nowMs = 1_000
+  t.mock.method(performance, 'now', () => nowMs)
+  let looks = 0
+  const stop = watchEvery(10_000, () => {
+    looks += 1
+  })
+  nowMs = 10_003
+  timers.fire()
+  assert.deepEqual([looks, timers.askedMs], [1, [9_000, 9_997]])
+  stop()
+  assert.equal(timers.armed, 0)
+})
 
 test('what was due before now is due at once, without a warning of Node', (t) => {
   const timers = fakeTimers(t)

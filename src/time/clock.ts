@@ -54,6 +54,20 @@ function realClock(keepsAlive: boolean): Clock {
 
 export const systemClock: Clock = realClock(true)
 
+/** Waits that may end sooner end at multiples of this; the rest of a timer that fires a little early counts as none. */
+const SHARED_MS = 5_000
+const EARLY_MS = 5
+
+/**
+ * `ms` or less, so that several waits of a process end together: what an idle process costs is mostly how often it wakes up.
+ * For looks that are repeated. Waits below 5 s stay as they are.
+ */
+export function sharedWait(clock: Pick<Clock, 'monotonicMs'>, ms: number): number {
+  if (ms < SHARED_MS) return ms
+  const nowMs = clock.monotonicMs()
+  return Math.floor((nowMs + ms + EARLY_MS) / SHARED_MS) * SHARED_MS - nowMs
+}
+
 /** When the `monotonicMs` of this thread was 0, on a scale that all threads of the process share. */
 export const THREAD_STARTED_MS: number = Number(process.hrtime.bigint()) / 1e6 - performance.now()
 
@@ -61,10 +75,21 @@ export const THREAD_STARTED_MS: number = Number(process.hrtime.bigint()) / 1e6 -
 export const backgroundClock: Clock = realClock(false)
 
 /**
- * Looks at something outside this process every `ms` of real time, whatever clock is injected. The timer alone does
- * not keep the process alive. Returns the stopper.
+ * Looks at something outside this process every `ms` of real time, whatever clock is injected; together with other waits
+ * where `ms` is long. The timer alone does not keep the process alive. Returns the stopper.
  */
 export function watchEvery(ms: number, look: () => void): () => void {
+  if (ms >= SHARED_MS) {
+    let cancel = () => {}
+    const again = (): void => {
+      cancel = backgroundClock.after(sharedWait(backgroundClock, ms), () => {
+        again()
+        look()
+      })
+    }
+    again()
+    return () => cancel()
+  }
   const timer = setInterval(look, ms)
   timer.unref()
   return () => clearInterval(timer)

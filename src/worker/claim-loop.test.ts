@@ -40,3 +40,29 @@ test('a remote engine that had fewer jobs than were asked for is asked again whe
 test('an in-process engine is asked again after the handlers, together with their settles', async () => {
   assert.deepEqual(await watched(false, 2), ['asks for 2', 'takes 2', 'asks for 2'])
 })
+
+test('a consumer that looks by itself is asked less often, unless the user says how often', async () => {
+  const waits = async (looksAgain: boolean, pollMs: number | null): Promise<number> => {
+    const asked = Promise.withResolvers<number>()
+    const loop = new ClaimLoop({
+      clock: { ...systemClock, monotonicMs: () => 0 },
+      consumer: {
+        looksAgain,
+        claim: async ({ waitMs }) => {
+          asked.resolve(waitMs)
+          return []
+        },
+      },
+      pollMs,
+      plan: () => ({ max: 1, perType: undefined }),
+      isOutdated: () => false,
+      onLeases: () => {},
+      onError: (error) => assert.fail(String(error)),
+    })
+    loop.start()
+    const waitMs = await asked.promise
+    await loop.stop()
+    return waitMs
+  }
+  assert.deepEqual([await waits(false, null), await waits(true, null), await waits(true, 200)], [1_000, 5_000, 200])
+})

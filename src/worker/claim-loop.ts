@@ -1,6 +1,6 @@
 import type { Consumer } from '../engine/engine.ts'
 import type { Lease } from '../engine/outcome.ts'
-import type { Clock } from '../time/clock.ts'
+import { type Clock, sharedWait } from '../time/clock.ts'
 
 export interface ClaimPlan {
   readonly max: number
@@ -9,8 +9,9 @@ export interface ClaimPlan {
 
 interface ClaimLoopParts {
   readonly clock: Clock
-  readonly consumer: Pick<Consumer, 'claim' | 'isRemote'>
-  readonly pollMs: number
+  readonly consumer: Pick<Consumer, 'claim' | 'isRemote' | 'looksAgain'>
+  /** Null: as often as is right for the consumer. */
+  readonly pollMs: number | null
   /** What to claim now, or null when there is no room. `inHand`: leases that have arrived and have no slot yet. */
   plan(inHand: number): ClaimPlan | null
   /** Whether a claim made under `plan` misses work for which there is room by now. */
@@ -27,6 +28,9 @@ interface Claim {
   readonly done: Promise<void>
 }
 
+/** How often to look for jobs, and how often to ask again a consumer that looks by itself. */
+const POLL_MS = 1_000
+const AGAIN_MS = 5_000
 /** Fewer jobs than this, and than were asked for, mean that the store has no more. */
 const MANY = 16
 /** An empty answer that arrives sooner than this did not wait. */
@@ -44,9 +48,14 @@ export class ClaimLoop {
   #claim: Claim | null = null
   #instant = 0
   #isOpen = false
+  readonly #pollMs: number
+  readonly #waitMs: number
 
   constructor(parts: ClaimLoopParts) {
     this.#parts = parts
+    const { pollMs, consumer } = parts
+    this.#pollMs = pollMs ?? POLL_MS
+    this.#waitMs = pollMs ?? (consumer.looksAgain === true ? AGAIN_MS : POLL_MS)
   }
 
   start(): void {
@@ -82,17 +91,18 @@ export class ClaimLoop {
   }
 
   async #ask(plan: ClaimPlan, signal: AbortSignal): Promise<void> {
-    const { clock, consumer, pollMs, onLeases, onError } = this.#parts
+    const { clock, consumer, onLeases, onError } = this.#parts
+    const waitMs = sharedWait(clock, this.#waitMs)
     this.#parts.onLook?.()
     const askedAtMs = clock.monotonicMs()
     const { max, perType } = plan
     let leases: readonly Lease[] = []
     try {
-      leases = await consumer.claim({ max, waitMs: pollMs, signal, ...(perType !== undefined && { perType }) })
+      leases = await consumer.claim({ max, waitMs, signal, ...(perType !== undefined && { perType }) })
       if (leases.length === 0) await this.#rest(clock.monotonicMs() - askedAtMs, signal)
     } catch (error) {
       onError(error)
-      await clock.sleep(pollMs, this.#stop.signal)
+      await clock.sleep(this.#pollMs, this.#stop.signal)
     }
     this.#claim = null
     if (leases.length > 0) {
@@ -109,7 +119,7 @@ export class ClaimLoop {
   async #rest(waitedMs: number, signal: AbortSignal): Promise<void> {
     this.#instant = waitedMs < INSTANT_MS && !signal.aborted ? this.#instant + 1 : 0
     if (this.#instant < INSTANT_MAX) return
-    const { clock, pollMs } = this.#parts
-    await clock.sleep(Math.min(pollMs, this.#instant), this.#stop.signal)
+    const { clock } = this.#parts
+    await clock.sleep(Math.min(this.#pollMs, this.#instant), this.#stop.signal)
   }
 }

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { type AtWork, type Beat, JOBS_SHOWN_MAX, type Presence } from '../engine/presence.ts'
 import { WaitTimeoutError } from '../errors.ts'
-import type { Clock } from '../time/clock.ts'
+import { type Clock, sharedWait } from '../time/clock.ts'
 import { waitAtMost } from '../time/wait.ts'
 import type { ActiveJob, WorkedType } from './active-job.ts'
 import type { Slots } from './slots.ts'
@@ -77,7 +77,7 @@ export class Heartbeat {
 
   async #repeat(): Promise<void> {
     if (this.#isOver) return
-    this.#cancelNext = this.#parts.clock.after(EVERY_MS, () => void this.#repeat())
+    this.#cancelNext = this.#parts.clock.after(sharedWait(this.#parts.clock, EVERY_MS), () => void this.#repeat())
     const { presence } = this.#parts
     const ttlMs = this.#stoppingSinceMs === null ? TTL_MS : STOPPING_TTL_MS
     const before = this.#beat

@@ -22,7 +22,7 @@ export interface WorkerOptions {
   readonly ageing?: Duration
   /** How long `stop` waits for running handlers before it aborts them. Default: 30s. */
   readonly drain?: Duration
-  /** How often to look for jobs when no wake-up arrives. Default: 1s. */
+  /** How often to look for jobs when no wake-up arrives. Default: 1s; on Postgres and Redis as often as `poll` in their URL says. */
   readonly poll?: Duration
   /** How often to recover jobs of dead workers. Default: 30s. False: another process does it. */
   readonly reap?: Duration | false
@@ -62,7 +62,8 @@ export interface ResolvedWorkerOptions {
   /** Null: strict priority. */
   readonly ageingMs: number | null
   readonly drainMs: number
-  readonly pollMs: number
+  /** Null: as the engine does it. */
+  readonly pollMs: number | null
   readonly id: string | null
   /** Null: heartbeats have the types. */
   readonly name: string | null
@@ -91,8 +92,8 @@ export function resolveWorkerOptions(options: WorkerOptions, jobs: readonly AnyJ
   if (!Number.isInteger(concurrency) || concurrency < 1) {
     throw new OptionError(`'concurrency' is ${concurrency}; give a whole number from 1`)
   }
-  const pollMs = parseDurationMs(options.poll ?? '1s', 'poll')
-  if (pollMs < 1) throw new OptionError(`'poll' is ${pollMs} ms; give at least 1 ms`)
+  const pollMs = options.poll === undefined ? null : parseDurationMs(options.poll, 'poll')
+  if (pollMs !== null && pollMs < 1) throw new OptionError(`'poll' is ${pollMs} ms; give at least 1 ms`)
   if (options.id === '') throw new OptionError(`'id' is empty; leave it out, or give a name that no other worker has`)
   return {
     concurrency,

@@ -81,7 +81,11 @@ export function addWorkerOptions(command: Command): Command {
       duration,
     )
     .option('--drain <duration>', 'how long a stop waits for running handlers (default: 30s)', duration)
-    .option('--poll <duration>', 'the longest wait for a job if a wake-up is missed (default: 1s)', duration)
+    .option(
+      '--poll <duration>',
+      'the longest wait for a job if a wake-up is missed (default: 1s; Postgres, Redis: as their URL says)',
+      duration,
+    )
     .option('--reap <duration>', 'how often to look for jobs of dead workers (default: 30s)', duration)
     .option('--no-reap', 'leave reaping to another process')
     .addOption(logLevelOption())

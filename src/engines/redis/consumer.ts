@@ -35,6 +35,7 @@ interface EmptyLook {
 
 export class RedisConsumer implements Consumer {
   readonly isRemote = true
+  readonly looksAgain = true
   readonly #core: RedisCore
   readonly #subscription: Subscription
   readonly #wakeups: Wakeups | null
@@ -45,7 +46,7 @@ export class RedisConsumer implements Consumer {
   readonly #listening = Promise.withResolvers<void>()
   #lookInMs: number | null = null
   #empty: EmptyLook | null = null
-  readonly #stopListening: () => void
+  readonly #stopListening: () => void = () => {}
 
   constructor(core: RedisCore, subscription: Subscription) {
     this.#core = core
@@ -60,10 +61,13 @@ export class RedisConsumer implements Consumer {
             pollMs,
             putBack: ({ key, score, member }) => void database.call('zadd', key, score, member).catch(() => {}),
           })
-    this.#stopListening = database.listen(lost, {
-      hear: (job) => this.#onCancelled(job),
-      resumed: () => this.#listening.resolve(),
-    })
+    // A reaper holds what it claims for a moment, and the renewal thread claims nothing.
+    if (subscription.types === 'every') this.#listening.resolve()
+    else
+      this.#stopListening = database.listen(lost, {
+        hear: (job) => this.#onCancelled(job),
+        resumed: () => this.#listening.resolve(),
+      })
   }
 
   get isReady(): boolean {
@@ -112,6 +116,8 @@ export class RedisConsumer implements Consumer {
         for (const lease of leases) this.#held.set(nameOf(lease), lease)
         if (leases.length > 0) return leases
         this.#empty = { request, untilMs: clock.monotonicMs() + (lookInMs ?? UNANNOUNCED_MS) }
+        // The next claim, where this one has no time left, then need not look again.
+        if (request.waitMs > 0 && request.from !== 'expired') this.#wakeups?.begin()
       }
       // A reaper claims until nothing is left, so this runs once per pass.
       if (request.from === 'expired' && isFirst) {

@@ -44,6 +44,45 @@ test('claims that follow each other without work look once', { timeout: 60_000 }
   assert.equal((await claiming).length, 1)
 })
 
+test('a claim that begins when another has just looked does not look', { timeout: 60_000 }, async (t) => {
+  const { engine, redis } = await scene(t)
+  const consumer = await engine.consume({ types, worker: 'w' })
+  // The time of each is over when its look is answered.
+  const look = () => consumer.claim({ max: 10, waitMs: 0.001, signal: never })
+  for (let claims = 0; claims < 3; claims += 1) assert.deepEqual(await look(), [])
+  const before = await scriptsRun(redis)
+  for (let claims = 0; claims < 5; claims += 1) assert.deepEqual(await look(), [])
+  assert.ok((await scriptsRun(redis)) - before <= 1)
+})
+
+test('a list of records brings the time along', { timeout: 60_000 }, async (t) => {
+  const { engine, redis } = await scene(t)
+  const { records } = engine
+  assert.ok(records)
+  // The first look at the server's clock has nothing to compare with.
+  await records.list('schedule')
+  const before = await scriptsRun(redis)
+  // Longer than renewals trust a look.
+  await systemClock.sleep(2_100)
+  await records.list('schedule')
+  await records.list('pause')
+  assert.equal((await scriptsRun(redis)) - before, 2)
+})
+
+test('only who runs jobs listens for cancellations', { timeout: 60_000 }, async (t) => {
+  const { engine, redis, prefix } = await scene(t)
+  const listeners = async (): Promise<number> => {
+    const [, count] = await redis.pubsub('NUMSUB', `${prefix}::lost`)
+    return Number(count)
+  }
+  const reaper = await engine.consume({ types: 'every', worker: 'r' })
+  assert.equal(await listeners(), 0)
+  await engine.consume({ types, worker: 'w' })
+  assert.equal(await listeners(), 1)
+  await reaper.close()
+  assert.equal(await listeners(), 1)
+})
+
 test('a claim that found nothing starts a delayed job when it is due', { timeout: 60_000 }, async (t) => {
   const { engine } = await scene(t)
   const consumer = await engine.consume({ types, worker: 'w' })

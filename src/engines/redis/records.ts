@@ -7,6 +7,7 @@ import {
   type Records,
   type StoredRecord,
 } from '../../engine/records.ts'
+import type { StoreTime } from '../../engine/store-steps.ts'
 import { watchEvery } from '../../time/clock.ts'
 import type { RedisCore } from './core.ts'
 import type { RedisDatabase } from './database.ts'
@@ -40,7 +41,7 @@ local function isExpected()
 end
 `
 
-/** ARGV: time, kind. Answers the time, and then names and records in turn. */
+/** ARGV: time, kind. Answers the time, the sum of all steps that were followed, and then names and records in turn. */
 const listScript = compose(
   'list-records',
   {},
@@ -48,6 +49,7 @@ const listScript = compose(
   `
 local answer = call('HGETALL', hash)
 table.insert(answer, 1, string.format('%.0f', now))
+table.insert(answer, 2, call('GET', own('clock')) or '0')
 return answer
 `,
 )
@@ -127,11 +129,14 @@ return removed
 `,
 )
 
-export function createRecords({ database, steps }: RedisCore): Records {
+export function createRecords({ database, clock, steps }: RedisCore): Records {
   return {
+    /** The server's time comes with the answer. Expiries move with its clock, so a list that was read before that is read again. */
     async list(kind) {
-      await steps.follow(CLOCK_AGE_MS)
-      return (await listRecords(database, kind)).records
+      await steps.follow(Number.POSITIVE_INFINITY)
+      const askedAtMs = clock.monotonicMs()
+      const { records, ...time } = await listRecords(database, kind)
+      return (await steps.heard(time, askedAtMs)) ? records : (await listRecords(database, kind)).records
     },
     async save(kind, { name, revision, body }, expected, { ttlMs, jobs = [] } = {}) {
       const args = recordArgs(kind, { name, revision, body }, expected, ttlMs)
@@ -168,21 +173,23 @@ export function recordArgs(
 
 /** Messages can be lost with a connection, so pauses are looked for this often, too. */
 const LOOK_MS = 5_000
-/** How old the last look at the server's clock may be. */
-const CLOCK_AGE_MS = 2_000
 
 export async function listRecords(
   database: RedisDatabase,
   kind: RecordKind,
-): Promise<{ readonly nowMs: number; readonly records: readonly StoredRecord[] }> {
+): Promise<StoreTime & { readonly records: readonly StoredRecord[] }> {
   const answer = await database.run(listScript(), [kind])
-  const [now, ...pairs] = Array.isArray(answer) ? answer.map(String) : []
+  const [now, followed, ...pairs] = Array.isArray(answer) ? answer.map(String) : []
   const nowMs = Number(now)
   const records: StoredRecord[] = []
   for (let index = 0; index < pairs.length; index += 2) {
     records.push(toRecord(pairs[index] ?? '', pairs[index + 1] ?? '', nowMs))
   }
-  return { nowMs, records: records.sort((one, other) => (one.name < other.name ? -1 : 1)) }
+  return {
+    nowMs,
+    followedMs: Number(followed),
+    records: records.sort((one, other) => (one.name < other.name ? -1 : 1)),
+  }
 }
 
 /** Text that is no record of ours is shown as it is, so that the keeper reports it and goes on with the others. */

@@ -1,4 +1,4 @@
-import { type Clock, systemClock, watchEvery } from '../../time/clock.ts'
+import { type Clock, sharedWait, systemClock, watchEvery } from '../../time/clock.ts'
 import { Connection } from './connection.ts'
 import type { RedisClient } from './driver.ts'
 
@@ -106,10 +106,15 @@ export class Wakeups {
     return this.#hearing !== null && !this.#rung
   }
 
+  /** Hears markers from now on. One that comes before the next `wait` is put back. */
+  begin(): void {
+    if (!this.#rung) this.#hearing ??= this.#hear()
+  }
+
   /** Resolves on a marker, after `ms`, on abort and on `close`. Never rejects. True if there may be work now. */
   async wait(ms: number, signal: AbortSignal): Promise<boolean> {
+    this.begin()
     if (!this.#rung) {
-      this.#hearing ??= this.#hear()
       this.#waiting += 1
       const over = new AbortController()
       const end = (): void => over.abort()
@@ -131,7 +136,8 @@ export class Wakeups {
 
   async #hear(): Promise<void> {
     // A marker lost with a connection is made up for by looking again, so the end of a wait counts as a wake-up.
-    const marker = await this.#connection.pop(this.#markers, this.#pollMs, this.#closing.signal)
+    const waitMs = sharedWait(systemClock, this.#pollMs)
+    const marker = await this.#connection.pop(this.#markers, waitMs, this.#closing.signal)
     this.#hearing = null
     this.#rung = true
     if (marker !== null && this.#waiting === 0) this.#putBack(marker)
