@@ -63,3 +63,20 @@ export function busiestWindow(timesMs: readonly number[], perMs: number): number
   const counts = timesMs.map((fromMs) => timesMs.filter((atMs) => atMs >= fromMs && atMs - fromMs < perMs).length)
   return Math.max(0, ...counts)
 }
+
+/** Counts how many run at once. */
+export function meter(): { enter(): void; leave(): void; readonly most: number } {
+  const state = { now: 0, most: 0 }
+  return {
+    enter: () => {
+      state.now += 1
+      state.most = Math.max(state.most, state.now)
+    },
+    leave: () => {
+      state.now -= 1
+    },
+    get most() {
+      return state.most
+    },
+  }
+}

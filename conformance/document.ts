@@ -55,6 +55,10 @@ const consequences: { readonly [Name in keyof Capabilities]: (value: Capabilitie
   transactionalEnqueue: (value) =>
     value ? 'a job commits with your own rows (`within`)' : 'refused: enqueue after your commit',
   limits: (value) => (value === 'shared' ? 'hold over all workers' : 'refused'),
+  slots: (value) =>
+    value === 'shared'
+      ? 'hold over all workers, for a type or for each tenant'
+      : 'refused: a number holds in each worker',
   dependencies: (value) => (value ? 'a job can wait for others (`after`)' : 'refused'),
 }
 
@@ -73,6 +77,7 @@ const subjects: { readonly [Name in keyof Capabilities]: string } = {
   enqueueAtomic: 'Batches',
   transactionalEnqueue: 'Your own transaction',
   limits: 'Rate limits',
+  slots: 'Concurrency over all workers',
   dependencies: 'Dependencies',
 }
 

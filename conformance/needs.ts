@@ -50,7 +50,7 @@ async function refusesEnqueue(stage: Stage, options: EnqueueOptions & { within?:
 }
 
 /** The same, for what a definition asks of the worker. */
-async function refusesWork(stage: Stage, spec: Omit<Parameters<typeof defineJob>[0], 'type'>): Promise<void> {
+export async function refusesWork(stage: Stage, spec: Omit<Parameters<typeof defineJob>[0], 'type'>): Promise<void> {
   const mill = await stage.mill()
   const definition = defineJob({ type: stage.type, ...spec, run: () => null })
   await assert.rejects(
@@ -237,12 +237,6 @@ export const arrivalOrder: Excuse = {
     const taken = await stage.take(await stage.consume(), 3)
     assert.deepEqual([...idsOf(taken)].sort(), jobs.map(({ id }) => id).sort())
   },
-}
-
-export const limits: Excuse = {
-  excuse: ({ capabilities: { limits: kind } }) =>
-    kind === 'shared' ? null : 'cannot hold a rate limit over all workers',
-  refusal: (stage) => refusesWork(stage, { limit: { max: 1, per: '1s' }, backoff: { kind: 'fixed', delay: 0 } }),
 }
 
 export const reaping: Excuse = {

@@ -7,6 +7,7 @@ import type { ClaimRequest, Consumer, Engine, Receipt, SubscribedType, TypeCount
 import type { Lease, NotApplied, Outcome } from '../src/engine/outcome.ts'
 import type { ErrorRecord, JobView, NewJob } from '../src/job/job.ts'
 import { newJobId } from '../src/job/job.ts'
+import type { SharedSlots } from '../src/job/slots.ts'
 import { TestClock } from '../src/testing/test-clock.ts'
 import { systemClock } from '../src/time/clock.ts'
 import type { Harness } from './harness.ts'
@@ -34,6 +35,7 @@ interface ConsumeOptions {
   readonly on?: Engine
   readonly types?: readonly (string | SubscribedType)[]
   readonly limit?: { readonly max: number; readonly perMs: number }
+  readonly slots?: SharedSlots
   readonly worker?: string
   readonly ageingMs?: number
 }
@@ -97,8 +99,10 @@ export class Stage {
 
   /** A consumer of this case's type, or of those given. */
   async consume(options: ConsumeOptions = {}): Promise<Consumer> {
+    const { limit, slots } = options
+    const bounds = { ...(limit && { limit }), ...(slots && { slots }) }
     const types = (options.types ?? [this.type]).map((type) =>
-      typeof type === 'string' ? { type, leaseMs: this.leaseMs, ...(options.limit && { limit: options.limit }) } : type,
+      typeof type === 'string' ? { type, leaseMs: this.leaseMs, ...bounds } : type,
     )
     this.#workers += 1
     const { on = this.engine, worker = `suite:1:${this.#workers}`, ageingMs } = options

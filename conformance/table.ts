@@ -14,6 +14,7 @@ import { operating } from './cases/client/operating.ts'
 import { payloads } from './cases/client/payloads.ts'
 import { removing } from './cases/client/removing.ts'
 import { keeping } from './cases/client/schedules.ts'
+import { workerSlots } from './cases/client/slots.ts'
 import { stopping } from './cases/client/stopping.ts'
 import { ageingJobs } from './cases/port/ageing.ts'
 import { attempts } from './cases/port/attempts.ts'
@@ -50,6 +51,8 @@ import { retaining } from './cases/port/retention.ts'
 import { retrying } from './cases/port/retry.ts'
 import { scheduling } from './cases/port/schedules.ts'
 import { settlingBatches } from './cases/port/settle-batches.ts'
+import { slotAccounts } from './cases/port/slot-accounts.ts'
+import { slotLimits } from './cases/port/slots.ts'
 import { transactionalEnqueue } from './cases/port/transactions.ts'
 import { waiting } from './cases/port/waiting.ts'
 import { wakingUp } from './cases/port/wake-up.ts'
@@ -81,6 +84,8 @@ export const table: readonly CaseFile[] = [
   dependent,
   bereft,
   rateLimits,
+  slotLimits,
+  slotAccounts,
   progress,
   histories,
   inspecting,
@@ -106,6 +111,7 @@ export const table: readonly CaseFile[] = [
   leaseKeeping,
   workerLimits,
   liveLimits,
+  workerSlots,
   flows,
   stopping,
   keeping,

@@ -30,6 +30,7 @@ const LEAST: Capabilities = {
   enqueueAtomic: false,
   transactionalEnqueue: false,
   limits: 'refused',
+  slots: 'refused',
   dependencies: false,
 }
 

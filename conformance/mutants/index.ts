@@ -9,6 +9,7 @@ import type { Mutant } from './mutant.ts'
 import { operatingMutants } from './operating.ts'
 import { outcomeMutants } from './outcomes.ts'
 import { retentionMutants } from './retention.ts'
+import { slotMutants } from './slots.ts'
 
 export type { Mutant } from './mutant.ts'
 
@@ -16,6 +17,7 @@ export type { Mutant } from './mutant.ts'
 export const mutants: readonly Mutant[] = [
   ...fencingMutants,
   ...claimingMutants,
+  ...slotMutants,
   ...keyMutants,
   ...outcomeMutants,
   ...deskMutants,

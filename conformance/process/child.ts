@@ -88,12 +88,12 @@ export const LASTING_LEASE_MS = 120_000
 export async function onProcesses(
   stage: Stage,
   run: (staged: ProcessStage) => Promise<void>,
-  { leaseMs = BRIEF_LEASE_MS }: Partial<Pick<ChildOrders, 'leaseMs'>> = {},
+  { leaseMs = BRIEF_LEASE_MS, concurrency }: Partial<Pick<ChildOrders, 'leaseMs' | 'concurrency'>> = {},
 ): Promise<void> {
   const { url } = stage.harness
   assert.ok(url, 'the engine survives a process, so its harness must give the url that another process opens')
   const children: Child[] = []
-  const orders = { url, type: stage.type, leaseMs, drainMs: 3_000 }
+  const orders = { url, type: stage.type, leaseMs, drainMs: 3_000, ...(concurrency && { concurrency }) }
   const mill = await open(url)
   try {
     const start: ProcessStage['start'] = (module) => {

@@ -1,9 +1,13 @@
+import type { Concurrency } from '../../src/job/slots.ts'
+
 /** What the suite's own processes are told at their start, and what they say. */
 export interface ChildOrders {
   readonly url: string
   readonly type: string
   readonly leaseMs: number
   readonly drainMs: number
+  /** Of the worker's type. */
+  readonly concurrency?: Concurrency
 }
 
 export type ChildReport =

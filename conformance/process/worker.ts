@@ -10,6 +10,7 @@ const job = defineJob({
   type: orders.type,
   lease: orders.leaseMs,
   backoff: { kind: 'fixed', delay: 0 },
+  ...(orders.concurrency !== undefined && { concurrency: orders.concurrency }),
   run: async ({ payload, signal, job: { id, attempt } }) => {
     report({ event: 'started', id, attempt })
     signal.addEventListener('abort', () => report({ event: 'aborted', id, code: String(signal.reason?.code) }))

@@ -33,6 +33,7 @@ const CAPABILITIES: Capabilities = Object.freeze({
   enqueueAtomic: true,
   transactionalEnqueue: false,
   limits: 'refused',
+  slots: 'refused',
   dependencies: false,
 })
 

@@ -4,7 +4,8 @@ import type { Engine } from '../engine/engine.ts'
 import { type LimitOverride, type LimitsChange, limitsOf, type TypeLimits } from '../engine/limits.ts'
 import { OptionError } from '../errors.ts'
 import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
-import { checkConcurrency, checkLimit, checkType } from '../job/options.ts'
+import { checkLimit, checkType } from '../job/options.ts'
+import { checkConcurrencyMax } from '../job/slots.ts'
 import type { Duration } from '../time/duration.ts'
 import { checkActor, isAudited, writeNote } from './audit.ts'
 
@@ -80,7 +81,7 @@ function checkSpec(spec: LimitsSpec): TypeLimits {
   }
   if (limit !== undefined && limit !== null) refuseUnknown(limit, RATE_NAMES, `'limit'`)
   return {
-    ...(concurrency !== undefined && { concurrency: concurrency === null ? null : checkConcurrency(concurrency) }),
+    ...(concurrency !== undefined && { concurrency: concurrency === null ? null : checkConcurrencyMax(concurrency) }),
     ...(limit !== undefined && { limit: limit === null ? null : checkLimit(limit) }),
   }
 }

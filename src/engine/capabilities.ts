@@ -37,6 +37,8 @@ export interface Capabilities {
   readonly transactionalEnqueue: boolean
   /** `shared`: a type's rate limit holds over all workers of all processes. */
   readonly limits: 'refused' | 'shared'
+  /** `shared`: `concurrency: { max }`, also for each tenant, holds over all workers of all processes. */
+  readonly slots: 'refused' | 'shared'
   /** A job can wait for others (`after`), and hears of their end in the same step. */
   readonly dependencies: boolean
 }

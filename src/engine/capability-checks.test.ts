@@ -29,6 +29,7 @@ function poorEngine(capabilities: Partial<Capabilities> = {}): Engine {
     keys: 'refused',
     latest: false,
     limits: 'refused',
+    slots: 'refused',
     transactionalEnqueue: false,
     ...capabilities,
   }
@@ -73,6 +74,14 @@ test('a rate limit is refused where it could not hold over all workers', () => {
   const job = defineJob({ type: 'send', backoff: { kind: 'fixed', delay: 1 }, limit: { max: 1, per: '1s' } })
   assert.throws(() => admitDefinition(poorEngine(), job), refusal(/rate limit/))
   admitDefinition(new MemoryEngine(), job)
+})
+
+test('concurrency over all workers is refused where nobody counts them, with what to do', () => {
+  for (const concurrency of [{ max: 1 }, { max: 1, by: 'tenant' }] as const) {
+    const job = defineJob({ type: 'send', backoff: { kind: 'fixed', delay: 1 }, concurrency })
+    assert.throws(() => admitDefinition(poorEngine(), job), refusal(/cannot count .* give 'concurrency' a number/))
+    admitDefinition(new MemoryEngine(), job)
+  }
 })
 
 test('a delay beyond what the engine can is refused, given as a delay or as a date', () => {

@@ -25,10 +25,12 @@ export function admitDefinition(engine: Engine, definition: AnyJob): void {
   const isBounded = definition.keepCompleted !== null || definition.keepDead !== null
   if (isBounded && engine.retention === undefined) refuse('removes no finished jobs')
   if (definition.limit !== null && capabilities.limits === 'refused') refuse(NO_RATES)
+  if (definition.slots !== null && capabilities.slots === 'refused') refuse(NO_SLOTS)
   if (definition.schedule !== null && engine.records === undefined) refuse('keeps no schedules')
   if (!keepsPriority(engine, definition.priority)) refuse(NO_PRIORITY)
 }
 
+const NO_SLOTS = `cannot count running jobs over all workers; give 'concurrency' a number, which holds in each worker`
 const NO_PRIORITY = `knows no priorities; leave out 'priority', or give urgent jobs a type of their own`
 
 /** The default says nothing, so every engine takes it. */

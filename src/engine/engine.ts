@@ -5,6 +5,7 @@
  * `conformance/` decides whether an engine is right.
  */
 import type { JobEvent, JobView, NewJob } from '../job/job.ts'
+import type { SharedSlots } from '../job/slots.ts'
 import type { JobState } from '../job/states.ts'
 import type { Capabilities } from './capabilities.ts'
 import type { Actor, DeadLetters } from './dead-letters.ts'
@@ -106,6 +107,11 @@ export interface SubscribedType {
    * be read at every claim: an operator may change it while the consumer is open.
    */
   readonly limit?: { readonly max: number; readonly perMs: number } | undefined
+  /**
+   * At most `max` jobs of the type hold a lease at once, over all consumers, or that many of each tenant; enforced by claims of
+   * ready jobs when `capabilities.slots` is shared. To be read at every claim too.
+   */
+  readonly slots?: SharedSlots | undefined
   /** Starts in total of a job whose producer did not say: records of other programs, where the engine takes such. */
   readonly attempts?: number
 }

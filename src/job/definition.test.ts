@@ -21,6 +21,7 @@ test('a definition has every default resolved', () => {
     priority: 5,
     leaseMs: 60_000,
     concurrency: null,
+    slots: null,
     limit: null,
     tags: [],
     critical: false,
@@ -51,6 +52,20 @@ test('what a definition says is kept, with durations in milliseconds', () => {
     [job.attempts, job.timeoutMs, job.priority, job.leaseMs, job.concurrency, job.limit, job.critical],
     [10, 30_000, 1, 5_000, 20, { max: 100, perMs: 1_000 }, true],
   )
+})
+
+test('concurrency is a number for each worker, or an object for all workers, or for each tenant', () => {
+  const kept = (concurrency: NonNullable<AnySpec['concurrency']>) => {
+    const job = defineJob({ type: 'sync', concurrency })
+    return [job.concurrency, job.slots]
+  }
+  assert.deepEqual(kept(20), [20, null])
+  assert.deepEqual(kept({ max: 20 }), [null, { max: 20, by: null }])
+  assert.deepEqual(kept({ max: 20, by: 'tenant' }), [null, { max: 20, by: 'tenant' }])
+  // @ts-expect-error a caller without types can give anything
+  assert.throws(() => kept({ max: 2, by: 'workspace' }), /'concurrency.by' is 'workspace'; give 'tenant'/)
+  // @ts-expect-error the same
+  assert.throws(() => kept({ max: 2, per: 'tenant' }), OptionError)
 })
 
 test('a definition cannot be changed afterwards', () => {
@@ -100,6 +115,8 @@ test('a definition that contradicts itself or is out of range is refused', () =>
     { lease: 99 },
     { concurrency: 0 },
     { concurrency: 1.5 },
+    { concurrency: { max: 0 } },
+    { concurrency: { max: 1.5, by: 'tenant' } },
     { limit: { max: 0, per: '1s' } },
     { limit: { max: 1.5, per: '1s' } },
     { limit: { max: 5, per: 0 } },

@@ -10,7 +10,6 @@ import { checkByName } from './named-jobs.ts'
 import {
   ATTEMPTS_DEFAULT,
   checkAttempts,
-  checkConcurrency,
   checkLeaseMs,
   checkLimit,
   checkPriority,
@@ -22,6 +21,7 @@ import {
 } from './options.ts'
 import type { Predecessor } from './predecessors.ts'
 import { checkDeclared, type DeclaredSchedule, type SchedulePlan } from './schedule.ts'
+import { type Concurrency, checkConcurrency, type SharedSlots } from './slots.ts'
 import { checkTags } from './tags.ts'
 
 /** A structured log: a sentence and fields. Fields hold ids and sizes, never payloads. */
@@ -92,8 +92,8 @@ export interface JobSpec<Schema extends StandardSchemaV1, Result> {
   readonly priority?: number
   /** How long a claim lasts without renewal. Default: 60s. */
   readonly lease?: Duration
-  /** The most jobs of this type that one worker runs at once. Default: the worker's own concurrency. */
-  readonly concurrency?: number
+  /** The most jobs of this type at once: a number in one worker, `{ max }` over all. Default: the worker's own concurrency. */
+  readonly concurrency?: Concurrency
   /** At most `max` starts in any `per`, over all workers. */
   readonly limit?: { readonly max: number; readonly per: Duration }
   /** Purging its dead letters needs `force`, and their alerts are critical. */
@@ -129,7 +129,9 @@ export interface JobDefinition<Input = unknown, Output = unknown, Result = unkno
   readonly timeoutMs: number
   readonly priority: number
   readonly leaseMs: number
+  /** In one worker; `slots`: over all workers. */
   readonly concurrency: number | null
+  readonly slots: SharedSlots | null
   readonly limit: { readonly max: number; readonly perMs: number } | null
   readonly critical: boolean
   readonly tags: readonly string[]
@@ -247,7 +249,7 @@ export function defineJob<Schema extends StandardSchemaV1 = StandardSchemaV1<unk
     timeoutMs: checkTimeoutMs(spec.timeout ?? TIMEOUT_DEFAULT_MS),
     priority: checkPriority(spec.priority ?? PRIORITY_DEFAULT),
     leaseMs: checkLeaseMs(spec.lease ?? LEASE_DEFAULT_MS),
-    concurrency: checkConcurrency(spec.concurrency),
+    ...checkConcurrency(spec.concurrency),
     limit: checkLimit(spec.limit),
     tags: checkTags(spec.tags ?? []),
     ...checkFinished(spec),

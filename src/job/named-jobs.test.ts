@@ -89,6 +89,7 @@ test('a schedule of the queue enqueues a job of a name', async () => {
 test('what holds for a whole queue only is refused for a name', () => {
   const refused: readonly (readonly [AnyHandledJob, RegExp])[] = [
     [defineJob({ type: 'a', concurrency: 2, run: () => null }), /'concurrency' of 'a'.*give it to 'ruvbot'/],
+    [defineJob({ type: 'a', concurrency: { max: 2 }, run: () => null }), /'concurrency' of 'a'/],
     [defineJob({ type: 'a', limit: { max: 1, per: '1s' }, run: () => null }), /'limit' of 'a'/],
     [defineJob({ type: 'a', schedule: '0 3 * * *', run: () => null }), /'schedule' of 'a'/],
     [defineJob({ type: 'a', retention: { completed: '1d' }, run: () => null }), /'retention' of 'a'/],

@@ -16,8 +16,9 @@ export function checkByName(type: string, jobs: readonly AnyJob[] | undefined): 
   for (const job of jobs) {
     if (byName.has(job.type))
       throw new OptionError(`'byName' of '${type}' has two definitions of '${job.type}'; keep one`)
+    const whole = { ...job, concurrency: job.concurrency ?? job.slots }
     for (const option of ['concurrency', 'limit', 'schedule', 'byName'] as const) {
-      if (job[option] === null) continue
+      if (whole[option] === null) continue
       throw new OptionError(`'${option}' of '${job.type}' cannot hold for one name of '${type}'; give it to '${type}'`)
     }
     if (Object.keys(job.retention).length > 0) {

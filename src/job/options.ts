@@ -153,12 +153,6 @@ export function checkLeaseMs(lease: Duration): number {
   throw new OptionError(`'lease' is ${leaseMs} ms; give at least ${LEASE_MS_MIN} ms`)
 }
 
-export function checkConcurrency(concurrency: number | undefined): number | null {
-  if (concurrency === undefined) return null
-  if (Number.isInteger(concurrency) && concurrency >= 1) return concurrency
-  throw new OptionError(`'concurrency' is ${concurrency}; give a whole number from 1`)
-}
-
 export function checkLimit(
   limit: { readonly max: number; readonly per: Duration } | undefined,
 ): { max: number; perMs: number } | null {

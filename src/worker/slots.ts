@@ -15,8 +15,8 @@ export class Slots {
   /** Types of this worker that are paused. */
   #paused: readonly string[] = []
   /**
-   * Jobs are claimed ahead only where every type may use any slot: a waiting job of a narrow or rate-limited type would
-   * hold a slot or a permit that another worker could use.
+   * Jobs are claimed ahead only where every type may use any slot: a waiting job of a narrow or rate-limited type, or of one
+   * with slots over all workers, would hold a slot or a permit that another worker could use.
    */
   mayClaimAhead = true
 
@@ -129,8 +129,8 @@ function roomOf({ concurrency, running }: WorkedType): number {
   return Math.max(0, (concurrency ?? Number.POSITIVE_INFINITY) - running)
 }
 
-function isLimited({ concurrency, limit }: WorkedType): boolean {
-  return concurrency !== null || limit !== null
+function isLimited({ concurrency, limit, definition }: WorkedType): boolean {
+  return concurrency !== null || limit !== null || definition.slots !== null
 }
 
 function isSameRate(one: RateLimit | null, other: RateLimit | null): boolean {

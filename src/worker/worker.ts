@@ -180,9 +180,10 @@ async function startOwnKeeper(
  * starting too early for its window.
  */
 function subscribed(worked: WorkedType): SubscribedType {
-  const { type, leaseMs, attempts } = worked.definition
+  const { type, leaseMs, attempts, slots } = worked.definition
   return {
     ...{ type, leaseMs, attempts },
+    ...(slots !== null && { slots }),
     get limit() {
       return worked.limit === null ? undefined : { max: worked.limit.max, perMs: worked.limit.perMs + 1 }
     },

@@ -1,25 +1,9 @@
 import assert from 'node:assert/strict'
+import { limits } from '../../bounds.ts'
 import type { CaseFile } from '../../case.ts'
-import { busiestWindow, numberedJob, record, SOON_MS } from '../../crew.ts'
-import { limits, need } from '../../needs.ts'
+import { busiestWindow, meter, numberedJob, record, SOON_MS } from '../../crew.ts'
+import { need } from '../../needs.ts'
 import { rejection } from '../../stage.ts'
-
-/** Counts how many run at once. */
-function meter(): { enter(): void; leave(): void; readonly most: number } {
-  const state = { now: 0, most: 0 }
-  return {
-    enter: () => {
-      state.now += 1
-      state.most = Math.max(state.most, state.now)
-    },
-    leave: () => {
-      state.now -= 1
-    },
-    get most() {
-      return state.most
-    },
-  }
-}
 
 export const workerLimits: CaseFile = {
   level: 'client',

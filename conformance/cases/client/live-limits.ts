@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import type { Mill } from '../../../src/client/mill.ts'
+import { limits } from '../../bounds.ts'
 import type { CaseFile } from '../../case.ts'
 import { numberedJob, record, SOON_MS } from '../../crew.ts'
-import { deadLetters, limits, need } from '../../needs.ts'
+import { deadLetters, need } from '../../needs.ts'
 import { limiting } from '../../operations.ts'
 import { gate, rejection, type Stage } from '../../stage.ts'
 

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import type { NewJob } from '../../../src/job/job.ts'
 import { systemClock } from '../../../src/time/clock.ts'
+import { limits } from '../../bounds.ts'
 import type { CaseFile } from '../../case.ts'
-import { ageing, delay, dependencies, latest, limits, need } from '../../needs.ts'
+import { ageing, delay, dependencies, latest, need } from '../../needs.ts'
 import { complete, first, idsOf, type Stage } from '../../stage.ts'
 
 const MINUTE_MS = 60_000

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { setImmediate as turn } from 'node:timers/promises'
 import { leadershipOf } from '../../../src/engine/capability-checks.ts'
+import { limits } from '../../bounds.ts'
 import type { CaseFile } from '../../case.ts'
-import { leadership, limits, need, reaping } from '../../needs.ts'
+import { leadership, need, reaping } from '../../needs.ts'
 import { complete, idsOf, never, release, retry } from '../../stage.ts'
 
 const HOUR_MS = 3_600_000

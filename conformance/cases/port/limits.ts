@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
+import { limits } from '../../bounds.ts'
 import type { CaseFile } from '../../case.ts'
-import { limits, need } from '../../needs.ts'
+import { need } from '../../needs.ts'
 import { complete, first, never } from '../../stage.ts'
 
 const PER_MS = 400

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { defineJob } from '../../../src/job/definition.ts'
+import { slots } from '../../bounds.ts'
 import type { CaseFile } from '../../case.ts'
 import { inspection, need, survival } from '../../needs.ts'
 import { eventually, onProcesses } from '../../process/child.ts'
@@ -55,6 +56,41 @@ export const crashes: CaseFile = {
           const view = await mill.job(id)
           assert.deepEqual([view?.attempt, view?.state, view?.error?.code], [2, 'dead_letter', 'ERR_LEASE_EXPIRED'])
         }),
+    },
+    {
+      name: 'a killed worker process keeps its slots until its leases have run out, and loses none of them',
+      guarantees: ['I6', 'I10'],
+      ...need(survival, slots, inspection),
+      run: (stage) =>
+        onProcesses(
+          stage,
+          async ({ mill, start }) => {
+            const deed: Deed = 'wait-for-go'
+            const job = defineJob({ type: stage.type })
+            const enqueue = (count: number, orgId: string) =>
+              mill.enqueueMany(job, Array(count).fill(deed), { tenant: { orgId } })
+            const doomed = start('worker')
+            await doomed.heard('ready')
+            await enqueue(2, 'ann')
+            await enqueue(2, 'cleo')
+            await eventually(() => doomed.all('started').length === 4, 'a start in each slot of the worker')
+            const survivor = start('worker')
+            await survivor.heard('ready')
+            const [waiting] = await enqueue(3, 'ann')
+            const [free] = await enqueue(1, 'ben')
+            assert.equal((await survivor.heard('started')).id, free?.id, 'only the third tenant has a free slot')
+            doomed.signal('SIGKILL')
+            assert.equal(await doomed.exited(), 'SIGKILL')
+            await eventually(() => survivor.all('started').length === 4, 'starts in the slots of the killed process')
+            const running = await mill.jobs({ type: stage.type, state: 'in_progress' })
+            const ofAnn = running.filter(({ tenant }) => tenant?.orgId === 'ann')
+            assert.ok(ofAnn.length <= 2, `${ofAnn.length} jobs of a tenant with two slots`)
+            survivor.go()
+            assert.equal(await mill.result(waiting ?? '', { timeout: '60s' }), 'by start 1')
+            await eventually(async () => (await mill.counts())[stage.type]?.completed === 8, 'the end of all jobs')
+          },
+          { concurrency: { max: 2, by: 'tenant' } },
+        ),
     },
     {
       // A12

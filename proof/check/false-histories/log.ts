@@ -15,6 +15,7 @@ const LOG: Partial<Capabilities> = {
   idempotentEnqueue: false,
   enqueueAtomic: false,
   limits: 'refused',
+  slots: 'refused',
   dependencies: false,
 }
 

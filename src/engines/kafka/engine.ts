@@ -51,6 +51,7 @@ export function capabilitiesOf({ sessionMs, drainMs }: KafkaOptions): Capabiliti
     enqueueAtomic: false,
     transactionalEnqueue: false,
     limits: 'refused',
+    slots: 'refused',
     dependencies: false,
   })
 }

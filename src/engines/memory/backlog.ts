@@ -1,7 +1,9 @@
 import type { SubscribedType } from '../../engine/engine.ts'
-import { Heap } from './heap.ts'
+import { slotGroup } from '../../job/slots.ts'
+import type { Leases } from './leases.ts'
 import { RateLimits } from './rate-limits.ts'
-import { type Age, isDueBefore, isMoreUrgent, type JobRow } from './rows.ts'
+import { type Age, isMoreUrgent, type JobRow } from './rows.ts'
+import { TypeQueues } from './type-queues.ts'
 
 export interface Demand {
   readonly types: readonly SubscribedType[]
@@ -17,10 +19,32 @@ export interface Picked {
   readonly leaseMs: number
 }
 
-/** The jobs that may be claimed, now or at their due time, and how fast each type may be claimed. */
+/** The job of a type that is next, and the one by whose urgency the type is compared with others. */
+interface Candidate {
+  readonly row: JobRow
+  readonly place: JobRow
+}
+
+/** What one claim may take of a type. */
+interface Lane {
+  readonly subscribed: SubscribedType
+  /** How many more. */
+  room: number
+  /** The running jobs of each tenant, where each has slots of its own. */
+  readonly running: Map<string, number> | null
+}
+
+/** The jobs that may be claimed, now or at their due time, and how fast and how many at once of each type. */
 export class Backlog {
   readonly #queues = new TypeQueues()
   readonly #rates = new RateLimits()
+  readonly #leases: Pick<Leases, 'running'>
+  /** Types that were claimed with slots: the end of a lease may let another job start. */
+  readonly #slotted = new Set<string>()
+
+  constructor(leases: Pick<Leases, 'running'>) {
+    this.#leases = leases
+  }
 
   add(row: JobRow): void {
     this.#queues.add(row)
@@ -40,111 +64,88 @@ export class Backlog {
     this.#rates.shift(ms)
   }
 
+  /** Whether the end of a lease of this type may let a waiting claim take a job. */
+  hasSlots(type: string): boolean {
+    return this.#slotted.has(type)
+  }
+
   /** Takes at most `max` due jobs, the most urgent of all types first. */
   take(demand: Demand, nowMs: number): readonly Picked[] {
-    const queues = demand.types.map((subscribed) => ({ subscribed, room: this.#room(subscribed, demand, nowMs) }))
+    const lanes = demand.types.map((subscribed) => this.#lane(subscribed, demand, nowMs))
     const age = { nowMs, ageingMs: demand.ageingMs ?? null }
     const picks: Picked[] = []
     while (picks.length < demand.max) {
-      let best: { row: JobRow; queue: (typeof queues)[number] } | null = null
-      for (const queue of queues) {
-        const row = queue.room > 0 ? this.#queues.head(queue.subscribed.type, age) : undefined
-        if (row !== undefined && (best === null || isMoreUrgent(row, best.row, age))) best = { row, queue }
+      let best: (Candidate & { readonly lane: Lane }) | null = null
+      for (const lane of lanes) {
+        const next = this.#next(lane, age)
+        if (next !== null && (best === null || isMoreUrgent(next.place, best.place, age))) best = { ...next, lane }
       }
       if (best === null) break
-      best.queue.room -= 1
-      this.#queues.remove(best.row)
-      this.#rates.count(best.row.job.type, nowMs)
-      picks.push({ row: best.row, leaseMs: best.queue.subscribed.leaseMs })
+      const { row, lane } = best
+      lane.room -= 1
+      lane.running?.set(groupOf(row), (lane.running.get(groupOf(row)) ?? 0) + 1)
+      this.#queues.remove(row)
+      this.#rates.count(row.job.type, nowMs)
+      picks.push({ row, leaseMs: lane.subscribed.leaseMs })
     }
     return picks
   }
 
-  #room({ type, limit }: SubscribedType, demand: Demand, nowMs: number): number {
+  #lane(subscribed: SubscribedType, demand: Demand, nowMs: number): Lane {
+    const { type, limit, slots } = subscribed
     const bound = demand.perType[type] ?? Number.POSITIVE_INFINITY
-    if (limit === undefined) return bound
     // It may have been set since the type was subscribed to.
-    this.#rates.watch(type, limit)
-    return Math.min(bound, this.#rates.room(type, limit, nowMs))
+    if (limit !== undefined) this.#rates.watch(type, limit)
+    const room = limit === undefined ? bound : Math.min(bound, this.#rates.room(type, limit, nowMs))
+    if (slots === undefined) return { subscribed, room, running: null }
+    this.#slotted.add(type)
+    const running = this.#leases.running(type, slots)
+    if (slots.by !== null) return { subscribed, room, running }
+    return { subscribed, room: Math.min(room, slots.max - (running.get('') ?? 0)), running: null }
   }
 
-  /** When a claim that found nothing may find something, if nothing is queued meanwhile. */
+  #next({ subscribed: { type, slots }, room, running }: Lane, age: Age): Candidate | null {
+    if (room <= 0) return null
+    if (slots === undefined || running === null) {
+      const row = this.#queues.head(type, age)
+      return row === undefined ? null : { row, place: row }
+    }
+    let [best, fewest, place]: [JobRow | null, number, JobRow | null] = [null, slots.max, null]
+    for (const [tenant, queue] of this.#queues.byTenant(type)) {
+      const count = running.get(tenant) ?? 0
+      const row = count < slots.max ? queue.head(age) : undefined
+      if (row === undefined) continue
+      if (place === null || isMoreUrgent(row, place, age)) place = row
+      if (count > fewest || (count === fewest && best !== null && !isMoreUrgent(row, best, age))) continue
+      best = row
+      fewest = count
+    }
+    return best === null || place === null ? null : { row: best, place }
+  }
+
+  /** When a claim that found nothing may find something, if nothing is queued and no lease ends meanwhile. */
   nextMs(demand: Demand, nowMs: number): number {
     let nextMs = Number.POSITIVE_INFINITY
-    for (const { type, limit } of demand.types) {
+    for (const subscribed of demand.types) {
+      const { type, limit } = subscribed
       if (demand.perType[type] === 0) continue
-      const isReady = this.#queues.isReady(type, nowMs)
-      const dueMs = isReady ? nowMs : this.#queues.nextDueMs(type)
       const allowedMs = limit === undefined ? nowMs : this.#rates.nextMs(type, limit, nowMs)
-      nextMs = Math.min(nextMs, Math.max(dueMs, allowedMs))
+      nextMs = Math.min(nextMs, Math.max(this.#dueMs(subscribed, nowMs), allowedMs))
     }
     return nextMs
   }
-}
 
-/** The claimable and the delayed jobs of one type. A job is in at most one of the two heaps. */
-class TypeQueue {
-  /** By priority, each in order of due time. */
-  readonly #ready = new Map<number, Heap<JobRow>>()
-  readonly #delayed = new Heap<JobRow>(isDueBefore)
-
-  add(row: JobRow): void {
-    this.#delayed.push(row)
-  }
-
-  remove(row: JobRow): boolean {
-    return this.#ready.get(row.job.priority)?.remove(row) || this.#delayed.remove(row)
-  }
-
-  /** The most urgent job that is due. */
-  head(age: Age): JobRow | undefined {
-    for (let next = this.#delayed.first; next !== undefined && next.dueMs <= age.nowMs; next = this.#delayed.first) {
-      this.#delayed.remove(next)
-      this.#lane(next.job.priority).push(next)
-    }
-    let best: JobRow | undefined
-    for (const { first } of this.#ready.values()) {
-      if (first !== undefined && (best === undefined || isMoreUrgent(first, best, age))) best = first
-    }
-    return best
-  }
-
-  #lane(priority: number): Heap<JobRow> {
-    const lane = this.#ready.get(priority) ?? new Heap<JobRow>(isDueBefore)
-    this.#ready.set(priority, lane)
-    return lane
-  }
-
-  /** When the next delayed job falls due. */
-  get nextDueMs(): number {
-    return this.#delayed.first?.dueMs ?? Number.POSITIVE_INFINITY
+  /** When a job that has a slot is due. */
+  #dueMs({ type, slots }: SubscribedType, nowMs: number): number {
+    if (slots === undefined) return this.#queues.nextMs(type, nowMs)
+    const running = this.#leases.running(type, slots)
+    const isFull = (group: string): boolean => (running.get(group) ?? 0) >= slots.max
+    if (slots.by === null) return isFull('') ? Number.POSITIVE_INFINITY : this.#queues.nextMs(type, nowMs)
+    const open = [...this.#queues.byTenant(type)].filter(([tenant]) => !isFull(tenant))
+    return open.reduce((nextMs, [, queue]) => Math.min(nextMs, queue.nextMs(nowMs)), Number.POSITIVE_INFINITY)
   }
 }
 
-/** Claimable jobs by type, so a claim never walks the jobs of other types. */
-export class TypeQueues {
-  readonly #byType = new Map<string, TypeQueue>()
-
-  add(row: JobRow): void {
-    const queue = this.#byType.get(row.job.type) ?? new TypeQueue()
-    this.#byType.set(row.job.type, queue)
-    queue.add(row)
-  }
-
-  /** True if it was queued. */
-  remove(row: JobRow): boolean {
-    return this.#byType.get(row.job.type)?.remove(row) ?? false
-  }
-
-  head(type: string, age: Age): JobRow | undefined {
-    return this.#byType.get(type)?.head(age)
-  }
-
-  isReady(type: string, nowMs: number): boolean {
-    return this.head(type, { nowMs, ageingMs: null }) !== undefined
-  }
-
-  nextDueMs(type: string): number {
-    return this.#byType.get(type)?.nextDueMs ?? Number.POSITIVE_INFINITY
-  }
+function groupOf({ job: { tenant } }: JobRow): string {
+  return slotGroup(tenant, { by: 'tenant' })
 }

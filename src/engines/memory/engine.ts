@@ -44,6 +44,7 @@ export const CAPABILITIES: Capabilities = Object.freeze({
   enqueueAtomic: true,
   transactionalEnqueue: false,
   limits: 'shared',
+  slots: 'shared',
   dependencies: true,
 })
 

@@ -3,6 +3,7 @@ import { ChurnMap } from '../../engine/churn-map.ts'
 import type { SubscribedType } from '../../engine/engine.ts'
 import type { Lease } from '../../engine/outcome.ts'
 import { REAPER_LEASE_MS } from '../../engine/subscriptions.ts'
+import { type SharedSlots, slotGroup } from '../../job/slots.ts'
 import type { Demand, Picked } from './backlog.ts'
 import { type Claimant, type JobRow, toStoredJob } from './rows.ts'
 
@@ -54,6 +55,17 @@ export class Leases {
       picks.push({ row, leaseMs })
     }
     return picks
+  }
+
+  /** How many jobs of the type are held, in each group. An expired lease counts: its holder may still be at work. */
+  running(type: string, slots: SharedSlots): Map<string, number> {
+    const running = new Map<string, number>()
+    for (const { job } of this.#rows.values()) {
+      if (job.type !== type) continue
+      const group = slotGroup(job.tenant, slots)
+      running.set(group, (running.get(group) ?? 0) + 1)
+    }
+    return running
   }
 
   /** The clock was set by this much: the rest of every lease stays. */

@@ -41,9 +41,9 @@ export class MemoryStore {
   readonly deadLetters: DeadLetterStore
   readonly clock: StoreClock
   readonly #table: JobTable
-  readonly #backlog = new Backlog()
   readonly #latest: LatestKeys
   readonly #leases = new Leases()
+  readonly #backlog = new Backlog(this.#leases)
   readonly #dependencies: Dependencies
   #arrivals = 0
 
@@ -236,6 +236,7 @@ export class MemoryStore {
 
   /** The row no longer runs; the version that waited for it may. */
   #endLease(row: JobRow): void {
+    if (row.held !== null && this.#backlog.hasSlots(row.job.type)) this.wakeups.markQueued()
     this.#leases.release(row)
     const key = this.#latest.of(row)
     if (key === null || key.running !== row) return

@@ -52,6 +52,7 @@ export const CAPABILITIES: Capabilities = Object.freeze({
   enqueueAtomic: true,
   transactionalEnqueue: true,
   limits: 'shared',
+  slots: 'refused',
   dependencies: true,
 })
 

@@ -46,6 +46,7 @@ export const CAPABILITIES: Capabilities = Object.freeze({
   enqueueAtomic: true,
   transactionalEnqueue: false,
   limits: 'shared',
+  slots: 'refused',
   dependencies: true,
 })
 

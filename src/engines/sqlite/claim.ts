@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import type { SubscribedType } from '../../engine/engine.ts'
 import type { Lease } from '../../engine/outcome.ts'
 import { fromIso, toIso } from '../../time/iso.ts'
 import type { Connection } from './database.ts'
 import { reviewSuccessors } from './dependencies.ts'
 import { recordEvent } from './history.ts'
-import { type Bounds, type Lane, openLanes, recordStarts } from './rate-limits.ts'
-import { peek, readReady } from './ready-jobs.ts'
+import { type Lane, type Opening, openLanes } from './lanes.ts'
+import { recordStarts } from './rate-limits.ts'
+import { byPlace, type Place, peek, rankOf, readReady, readRows, type Wanted } from './ready-jobs.ts'
 import { type JobRow, KEY_RELEASED, toLease, UNLEASED } from './rows.ts'
 
 /** The attempt is counted with the start, so a crash counts too. */
@@ -25,13 +25,8 @@ export interface NextDue {
 }
 
 /** Reads without a lock. The write lock is taken only when a job is ready. */
-export function nextDue(
-  connection: Connection,
-  types: readonly SubscribedType[],
-  bounds: Bounds,
-  nowMs: number,
-): NextDue {
-  const lanes = openLanes(connection, types, bounds, nowMs)
+export function nextDue(connection: Connection, opening: Opening, nowMs: number): NextDue {
+  const lanes = openLanes(connection, opening, nowMs)
   let nextMs: number | null = null
   const consider = (ms: number): void => {
     nextMs = nextMs === null ? ms : Math.min(nextMs, ms)
@@ -42,29 +37,64 @@ export function nextDue(
     if (due <= now) return { ready: true, nextMs: nowMs }
     consider(fromIso(due))
   }
+  for (const { max, tenants } of lanes) {
+    const due = max === 0 || tenants === null ? null : tenants.jobs.nextDue(tenants.slots, now)
+    if (due === null) continue
+    if (due <= now) return { ready: true, nextMs: nowMs }
+    consider(fromIso(due))
+  }
   return { ready: false, nextMs }
 }
 
-export interface Claiming {
-  readonly types: readonly SubscribedType[]
-  readonly bounds: Bounds
+export interface Claiming extends Opening {
   readonly worker: string
   /** Null: strict priority. */
   readonly ageingMs: number | null
 }
 
 /** Takes the most urgent due jobs. Inside a write transaction. */
-export function claimReady(
-  connection: Connection,
-  { types, bounds, worker, ageingMs }: Claiming,
-  nowMs: number,
-): readonly Lease[] {
-  const lanes = openLanes(connection, types, bounds, nowMs)
-  const found = readReady(connection, lanes, { max: bounds.max, nowMs, ageingMs })
+export function claimReady(connection: Connection, claiming: Claiming, nowMs: number): readonly Lease[] {
+  const { bounds, worker, ageingMs } = claiming
+  const lanes = openLanes(connection, claiming, nowMs)
+  const wanted = { max: bounds.max, nowMs, ageingMs }
+  const found = withTenants(connection, lanes, readReady(connection, lanes, wanted), wanted)
   const rows = found.filter((row) => hasAttemptsLeft(connection, row, nowMs))
   if (rows.length === 0) return []
   recordStarts(connection, lanes, rows, nowMs)
   return lease(connection, rows, lanes, worker, nowMs)
+}
+
+/**
+ * Jobs of types whose tenants have slots of their own stand in an order of their own, so each such type competes with the
+ * others by the most urgent of its jobs that may start.
+ */
+function withTenants(
+  connection: Connection,
+  lanes: readonly Lane[],
+  ready: readonly JobRow[],
+  wanted: Wanted,
+): readonly JobRow[] {
+  const { max, nowMs, ageingMs } = wanted
+  const lists = lanes.flatMap((lane) => {
+    if (lane.tenants === null || lane.max === 0) return []
+    const { jobs, slots } = lane.tenants
+    return [[...jobs.take(slots, { ...wanted, max: Math.min(max, lane.max) })]]
+  })
+  if (lists.every((list) => list.length === 0)) return ready
+  const placed = ready.map((row) => ({ rowid: row.rowid, place: placeOf(row, nowMs, ageingMs) }))
+  const taken: number[] = []
+  for (const all = [placed, ...lists]; taken.length < max; ) {
+    const heads = all.flatMap((list) => (list[0] === undefined ? [] : [{ list, ...list[0] }]))
+    const [first] = heads.sort((one, other) => byPlace(one.place, other.place))
+    if (first === undefined) break
+    taken.push(first.rowid)
+    first.list.shift()
+  }
+  return readRows(connection, taken)
+}
+
+function placeOf({ rowid, priority, scheduled_at: due }: JobRow, nowMs: number, ageingMs: number | null): Place {
+  return { rowid, priority, due, rank: rankOf({ priority, due }, nowMs, ageingMs) }
 }
 
 /** Another program may have put back a job that has used its attempts. It becomes a dead letter instead of starting again. */

@@ -9,10 +9,12 @@ import type { SqliteCore } from './core.ts'
 import { claimExpired, nextExpiry } from './expired.ts'
 import { isBusy, toEngineError } from './faults.ts'
 import { applyKeepLimits } from './keep-limits.ts'
+import type { Bounds, Opening } from './lanes.ts'
 import { FIND_LOST, renewLeases, reportProgress, toLost } from './leases.ts'
 import { moveStarts } from './rate-limits.ts'
 import { fromLeaseToken } from './rows.ts'
 import { settleLeases } from './settle.ts'
+import { TenantJobs } from './tenant-slots.ts'
 
 /** Held leases are compared with the database at most this often, however often other processes commit. */
 const LOST_CHECK_MS = 100
@@ -33,6 +35,8 @@ export class SqliteConsumer implements Consumer {
   #hasMore = false
   /** When jobs were last claimed. */
   #takenAtMs = 0
+  /** By type, where tenants have slots of their own. */
+  readonly #tenantJobs = new Map<string, TenantJobs>()
 
   constructor(core: SqliteCore, subscription: Subscription) {
     this.#core = core
@@ -45,6 +49,7 @@ export class SqliteConsumer implements Consumer {
     const isOver = (): boolean => request.signal.aborted || this.#closing.signal.aborted
     while (!isOver()) {
       if (this.#core.isBehind) await this.#core.followClock()
+      if (request.from !== 'expired') await this.#indexTenants()
       const isSure = this.#hasMore && request.from !== 'expired'
       const next = isSure ? READY : await this.#core.read('claim', () => this.#nextDue(request))
       if (next.ready) {
@@ -99,7 +104,7 @@ export class SqliteConsumer implements Consumer {
     const { connection, clock } = this.#core
     this.#core.assertUsable()
     if (request.from === 'expired') return nextExpiry(connection, clock.nowMs())
-    return nextDue(connection, this.#types(), request, clock.nowMs())
+    return nextDue(connection, this.#opening(request), clock.nowMs())
   }
 
   #take(request: ClaimRequest): readonly Lease[] {
@@ -110,10 +115,30 @@ export class SqliteConsumer implements Consumer {
     if (request.from === 'expired') return claimExpired(connection, this.#subscription, max, clock.nowMs())
     this.#takenAtMs = clock.nowMs()
     const { worker, ageingMs = null } = this.#subscription
-    const claiming = { types: this.#types(), bounds: { ...request, max }, worker, ageingMs }
+    const claiming = { ...this.#opening({ ...request, max }), worker, ageingMs }
     const leases = claimReady(connection, claiming, this.#takenAtMs)
     this.#hasMore = leases.length === max
     return leases
+  }
+
+  #opening(bounds: Bounds): Opening {
+    return { types: this.#types(), bounds, tenantJobs: (type) => this.#tenantJobsOf(type) }
+  }
+
+  #tenantJobsOf(type: string): TenantJobs {
+    const jobs = this.#tenantJobs.get(type) ?? new TenantJobs(this.#core.connection, type)
+    this.#tenantJobs.set(type, jobs)
+    return jobs
+  }
+
+  /** Before the first claim of a type whose tenants have slots of their own. */
+  async #indexTenants(): Promise<void> {
+    for (const { type, slots } of this.#types()) {
+      if (slots?.by !== 'tenant') continue
+      const jobs = this.#tenantJobsOf(type)
+      if (jobs.isIndexed) continue
+      await this.#core.writeVolatile('claim', () => jobs.createIndex(this.#core.mayChangeSchema))
+    }
   }
 
   #types(): readonly SubscribedType[] {

@@ -35,6 +35,7 @@ export class SqliteCore {
   #fileWatch: FileWatch | null = null
   readonly #consumers = new Set<CoreConsumer>()
   #closed = false
+  #mayChangeSchema = true
 
   /** `walFile`: the file whose WAL is synced here; null when SQLite syncs it or no sync is needed. */
   constructor(connection: Connection, clock: Clock, walFile: string | null) {
@@ -60,8 +61,9 @@ export class SqliteCore {
     })
   }
 
-  /** Call once the schema exists. */
-  async opened(): Promise<void> {
+  /** Call once the schema exists. `mayChangeSchema`: whether Millrace may add to it. */
+  async opened(mayChangeSchema: boolean): Promise<void> {
+    this.#mayChangeSchema = mayChangeSchema
     await this.read('reading the clock', () => this.#clockInFile.watch())
     this.#fileWatch = new FileWatch(this.connection, fileOf(this.connection.handle))
   }
@@ -70,6 +72,10 @@ export class SqliteCore {
   assertUsable(): void {
     this.#fileWatch?.assertSame()
     this.#fileWatch?.assertKnown()
+  }
+
+  get mayChangeSchema(): boolean {
+    return this.#mayChangeSchema
   }
 
   /** Whether the clock was set and the times in the file were not moved yet. */

@@ -146,10 +146,27 @@ const SCHEMA_CHANGES = new Set<number>([
   sqlite.SQLITE_DETACH,
 ])
 
+const guarded = new WeakSet<SqliteDatabase>()
+
 /** Denies schema changes on this connection. Only handles that Millrace opened are guarded. */
 export function forbidSchemaChanges(handle: SqliteDatabase): void {
   if (!(handle instanceof DatabaseSync)) return
+  guarded.add(handle)
   handle.setAuthorizer((action) => (SCHEMA_CHANGES.has(action) ? sqlite.SQLITE_DENY : sqlite.SQLITE_OK))
+}
+
+/** Runs one statement that changes the schema. Inside a write transaction. */
+export function changeSchema(handle: SqliteDatabase, sql: string): void {
+  if (!(handle instanceof DatabaseSync) || !guarded.has(handle)) {
+    handle.exec(sql)
+    return
+  }
+  handle.setAuthorizer(null)
+  try {
+    handle.exec(sql)
+  } finally {
+    forbidSchemaChanges(handle)
+  }
 }
 
 /**

@@ -61,6 +61,7 @@ export const CAPABILITIES: Capabilities = Object.freeze({
   enqueueAtomic: true,
   transactionalEnqueue: true,
   limits: 'shared',
+  slots: 'shared',
   dependencies: true,
 })
 
@@ -98,7 +99,7 @@ export class SqliteEngine implements Engine {
       )
       if (settings.migrate) await migrateIfNeeded(core)
       else await core.read('checking the schema', () => assertCurrent(connection))
-      await core.opened()
+      await core.opened(settings.migrate)
       if (owned) forbidSchemaChanges(connection.handle)
     } catch (error) {
       if (owned) connection.close()

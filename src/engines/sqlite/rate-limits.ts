@@ -1,5 +1,6 @@
-import type { ClaimRequest, SubscribedType } from '../../engine/engine.ts'
+import type { SubscribedType } from '../../engine/engine.ts'
 import type { Connection } from './database.ts'
+import type { Lane } from './lanes.ts'
 import type { JobRow } from './rows.ts'
 
 export const COUNT_STARTS = `
@@ -12,34 +13,19 @@ export const FORGET_STARTS = `DELETE FROM job_starts WHERE type = :type AND at_m
 
 export const RECORD_STARTS = `INSERT INTO job_starts (type, at_ms, starts) VALUES (:type, :nowMs, :starts)`
 
-export type Bounds = Pick<ClaimRequest, 'max' | 'perType'>
-
-export interface Lane {
-  readonly type: SubscribedType
-  /** How many of the type may be claimed now. */
-  readonly max: number
-  /** When the rate limit allows the next start; null while it allows one now. */
-  readonly freeAtMs: number | null
-}
-
-export function openLanes(
+/** How many starts the limit allows now, and when it allows the next one; null while it allows one now. */
+export function startsLeft(
   connection: Connection,
-  types: readonly SubscribedType[],
-  bounds: Bounds,
+  type: string,
+  { max, perMs }: NonNullable<SubscribedType['limit']>,
   nowMs: number,
-): readonly Lane[] {
-  return types.map((type) => {
-    const max = Math.min(bounds.max, bounds.perType?.[type.type] ?? bounds.max)
-    if (type.limit === undefined) return { type, max, freeAtMs: null }
-    const sinceMs = nowMs - type.limit.perMs
-    const used = connection.prepare(COUNT_STARTS).get({ type: type.type, sinceMs }) as {
-      starts: number
-      oldest_ms: number | null
-    }
-    const left = Math.max(0, type.limit.max - used.starts)
-    const freeAtMs = left > 0 || used.oldest_ms === null ? null : used.oldest_ms + type.limit.perMs
-    return { type, max: Math.min(max, left), freeAtMs }
-  })
+): { readonly left: number; readonly freeAtMs: number | null } {
+  const used = connection.prepare(COUNT_STARTS).get({ type, sinceMs: nowMs - perMs }) as {
+    starts: number
+    oldest_ms: number | null
+  }
+  const left = Math.max(0, max - used.starts)
+  return { left, freeAtMs: left > 0 || used.oldest_ms === null ? null : used.oldest_ms + perMs }
 }
 
 export function recordStarts(

@@ -4,8 +4,8 @@ import { test } from 'node:test'
 import { effectiveRank } from '../../job/ageing.ts'
 import { fromIso, toIso } from '../../time/iso.ts'
 import { Connection } from './database.ts'
+import type { Lane } from './lanes.ts'
 import { applyMigrations } from './migrate.ts'
-import type { Lane } from './rate-limits.ts'
 import { PEEK, PROBE, readReady } from './ready-jobs.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 17)
@@ -18,7 +18,7 @@ function stored(): Connection {
 }
 
 function laneOf(type: string, max: number): Lane {
-  return { type: { type, leaseMs: 1_000 }, max, freeAtMs: null }
+  return { type: { type, leaseMs: 1_000 }, max, freeAtMs: null, tenants: null }
 }
 
 /** A generator of whole numbers below a bound: the same for the same seed. */

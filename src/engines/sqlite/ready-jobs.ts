@@ -1,7 +1,7 @@
 import { effectiveRank } from '../../job/ageing.ts'
 import { fromIso, toIso } from '../../time/iso.ts'
 import type { Connection } from './database.ts'
-import type { Lane } from './rate-limits.ts'
+import type { Lane } from './lanes.ts'
 import { JOB_COLUMNS, type JobColumns, type JobRow, toJobRow } from './rows.ts'
 
 /**
@@ -48,12 +48,12 @@ interface Peeked {
 }
 
 export function peek(connection: Connection, lanes: readonly Lane[]): readonly Peeked[] {
-  const open = lanes.filter((lane) => lane.max > 0).map((lane) => lane.type.type)
+  const open = lanes.filter((lane) => lane.max > 0 && lane.tenants === null).map((lane) => lane.type.type)
   if (open.length === 0) return []
   return connection.prepare(PEEK).all({ types: JSON.stringify(open) }) as Peeked[]
 }
 
-interface Wanted {
+export interface Wanted {
   readonly max: number
   readonly nowMs: number
   /** Null: strict priority. */
@@ -76,12 +76,18 @@ export function readReady(connection: Connection, lanes: readonly Lane[], wanted
   return (connection.prepareArrays(READ_LANE).all({ type, priority, now, max }) as JobColumns[]).map(toJobRow)
 }
 
-/** The jobs of one type and priority, of which the first is known by its place in the order. */
-interface Run {
-  readonly type: string
+/** Where a job stands in the order. */
+export interface Place {
   readonly priority: number
+  /** The effective one. */
   rank: number
   due: string
+  rowid: number
+}
+
+/** The jobs of one type and priority, of which the first is known by its place in the order. */
+interface Run extends Place {
+  readonly type: string
   /** Below every other until the first probe. */
   rowid: number
   /** What the last probe found. */
@@ -103,14 +109,12 @@ function readMerged(
 ): readonly JobRow[] {
   const now = toIso(nowMs)
   const probe = connection.prepareArrays(PROBE)
-  const rankOf = (priority: number, due: string): number =>
-    ageingMs === null ? priority : effectiveRank(priority, nowMs - fromIso(due), ageingMs)
   const runs: Run[] = ready
     .map(({ type, priority, due }) => {
       const unread = { probed: [], next: 0, read: 0, chunk: PROBED_FIRST }
-      return { type, priority, due, rank: rankOf(priority, due), rowid: -1, ...unread }
+      return { type, priority, due, rank: rankOf({ priority, due }, nowMs, ageingMs), rowid: -1, ...unread }
     })
-    .sort(byRank)
+    .sort(byPlace)
   /** Moves the first run on to its next job, and to its new place. */
   const advance = (run: Run): void => {
     if (run.next === run.probed.length) {
@@ -126,7 +130,7 @@ function readMerged(
     run.next += 1
     run.rowid = found[0]
     run.due = found[1]
-    run.rank = rankOf(run.priority, run.due)
+    run.rank = rankOf(run, nowMs, ageingMs)
     insert(runs, run)
   }
   const taken: number[] = []
@@ -144,7 +148,7 @@ function readMerged(
 }
 
 /** In the given order. */
-function readRows(connection: Connection, rowids: readonly number[]): readonly JobRow[] {
+export function readRows(connection: Connection, rowids: readonly number[]): readonly JobRow[] {
   const rows = connection.prepareArrays(READ_ROWS).all({ rows: JSON.stringify(rowids) }) as JobColumns[]
   const places = new Map(rowids.map((rowid, place) => [rowid, place]))
   return rows.map(toJobRow).sort((one, other) => (places.get(one.rowid) ?? 0) - (places.get(other.rowid) ?? 0))
@@ -156,13 +160,21 @@ function insert(runs: Run[], run: Run): void {
   while (low < high) {
     const middle = (low + high) >>> 1
     const other = runs[middle]
-    if (other !== undefined && byRank(other, run) < 0) low = middle + 1
+    if (other !== undefined && byPlace(other, run) < 0) low = middle + 1
     else high = middle
   }
   runs.splice(low, 0, run)
 }
 
-function byRank(one: Run, other: Run): number {
+export function rankOf(
+  { priority, due }: Pick<Place, 'priority' | 'due'>,
+  nowMs: number,
+  ageingMs: number | null,
+): number {
+  return ageingMs === null ? priority : effectiveRank(priority, nowMs - fromIso(due), ageingMs)
+}
+
+export function byPlace(one: Place, other: Place): number {
   if (one.rank !== other.rank) return one.rank - other.rank
   if (one.due !== other.due) return one.due < other.due ? -1 : 1
   return one.rowid - other.rowid

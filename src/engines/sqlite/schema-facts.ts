@@ -12,6 +12,7 @@ import * as expired from './expired.ts'
 import * as history from './history.ts'
 import * as inspector from './inspector.ts'
 import * as keepLimits from './keep-limits.ts'
+import * as lanes from './lanes.ts'
 import * as latestKeys from './latest-keys.ts'
 import * as leases from './leases.ts'
 import { applyMigrations } from './migrate.ts'
@@ -21,6 +22,7 @@ import * as readyJobs from './ready-jobs.ts'
 import * as records from './records.ts'
 import * as retention from './retention.ts'
 import * as settle from './settle.ts'
+import * as tenantSlots from './tenant-slots.ts'
 
 interface Part {
   readonly type: 'table' | 'index' | 'trigger'
@@ -132,6 +134,7 @@ const MODULES: readonly object[] = [
   history,
   inspector,
   keepLimits,
+  lanes,
   latestKeys,
   leases,
   outbox,
@@ -140,6 +143,7 @@ const MODULES: readonly object[] = [
   records,
   retention,
   settle,
+  tenantSlots,
 ]
 
 function unpreparable(actual: Connection): readonly SchemaFault[] {

@@ -8,6 +8,7 @@ import { findRow, listRows, TYPES } from '../../../src/engines/sqlite/inspector.
 import { applyKeepLimits } from '../../../src/engines/sqlite/keep-limits.ts'
 import { listRecords } from '../../../src/engines/sqlite/records.ts'
 import { settleLeases } from '../../../src/engines/sqlite/settle.ts'
+import { TenantJobs } from '../../../src/engines/sqlite/tenant-slots.ts'
 import { EngineError, MillraceError } from '../../../src/errors.ts'
 import { Events } from '../../../src/events.ts'
 import type { Backoff } from '../../../src/job/backoff.ts'
@@ -135,12 +136,10 @@ export class JobQueueRepository {
 
   #claim(): Lease | null {
     const { connection, clock } = this.#store
-    const bounds = { max: 1 }
-    const isReady = (): boolean => nextDue(connection, this.#openTypes(), bounds, clock.nowMs()).ready
-    const claim = () => {
-      const claiming = { types: this.#openTypes(), bounds, worker: this.#worker, ageingMs: null }
-      return claimReady(connection, claiming, clock.nowMs())
-    }
+    const tenantJobs = (type: string): TenantJobs => new TenantJobs(connection, type)
+    const opening = () => ({ types: this.#openTypes(), bounds: { max: 1 }, tenantJobs })
+    const isReady = (): boolean => nextDue(connection, opening(), clock.nowMs()).ready
+    const claim = () => claimReady(connection, { ...opening(), worker: this.#worker, ageingMs: null }, clock.nowMs())
     // Polling an idle queue takes no write lock. A claim makes a dead letter of a job without attempts left, and looks on.
     while (this.#store.read('claim', isReady)) {
       const [lease] = this.#store.write('claim', claim)
