@@ -1,12 +1,15 @@
 /**
- * Small records with a revision and an expiry: schedules, leadership, presence and pauses are kept in them. What a record
+ * Small records with a revision and an expiry: schedules, leadership, presence, pauses and history are kept in them. What a record
  * means is decided above the port; an engine stores the body and never looks inside.
  */
 import type { NewJob } from '../job/job.ts'
 import type { Receipt } from './engine.ts'
 
+/** Those of the history: what workers say, and what the keeper makes of it. */
+export type HistoryKind = 'tally' | 'second' | 'minute' | 'hour' | 'mark'
+
 /** `pause`: all that workers are told: paused types, changed limits, and which worker is asked to stop. */
-export type RecordKind = 'schedule' | 'leader' | 'worker' | 'pause'
+export type RecordKind = 'schedule' | 'leader' | 'worker' | 'pause' | HistoryKind
 
 export interface NewRecord {
   readonly name: string

@@ -6,6 +6,7 @@ import { type Duration, parseDurationMs } from '../time/duration.ts'
 import { clockWatch } from './clock-watch.ts'
 import { declareSchedules } from './declared-schedules.ts'
 import { reapDuty, retentionDuty, schedulesDuty } from './duties.ts'
+import { historyDuty } from './history.ts'
 import type { Duty, LeadershipTerm } from './leader-election.ts'
 import { LeaderElection } from './leader-election.ts'
 import type { KeeperParts } from './parts.ts'
@@ -39,7 +40,7 @@ const KEEPER_NAMES: OptionNames<KeeperOptions> = {
   id: true,
 }
 
-/** Runs what is due on the clock: reaping, schedules and retention. */
+/** Runs what is due on the clock: reaping, schedules, retention and the history. */
 export interface Keeper {
   readonly id: string
   /** Whether this is the keeper that works now; the others wait to take over. */
@@ -93,6 +94,7 @@ function dutiesOf(parts: KeeperParts, { id, intervalMs, reapMs, retention }: Set
   if (engine.records !== undefined && prepare !== null)
     duties.push(schedulesDuty({ ...parts, prepare }, id, intervalMs))
   if (engine.retention !== undefined && retention !== false) duties.push(retentionDuty(parts, retention))
+  if (engine.records !== undefined) duties.push(historyDuty(parts, id, engine.records))
   return duties
 }
 

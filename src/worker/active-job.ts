@@ -1,3 +1,4 @@
+import type { TypeTally } from '../engine/history/tally.ts'
 import type { Indexed } from '../engine/indexed-set.ts'
 import type { RateLimit } from '../engine/limits.ts'
 import type { Lease, Outcome } from '../engine/outcome.ts'
@@ -21,6 +22,8 @@ export interface WorkedType {
   /** Attempts that ended, but for those that were given back. */
   completed: number
   failed: number
+  /** For the history. Null where the store keeps none. */
+  readonly tally: TypeTally | null
 }
 
 /**
@@ -64,11 +67,13 @@ export class ActiveJob implements Indexed, SharedLease {
     this.heldAtMs = heldAtMs
   }
 
-  /** For the worker's heartbeats. */
-  countEnd(isComplete: boolean): void {
-    this.type.endedAtMs = this.endedAtMs
-    if (isComplete) this.type.completed += 1
-    else this.type.failed += 1
+  /** For the worker's heartbeats, and the history. */
+  countEnd(kind: 'complete' | 'retry' | 'dead'): void {
+    const { type, lease, startedAtMs, endedAtMs } = this
+    type.endedAtMs = endedAtMs
+    if (kind === 'complete') type.completed += 1
+    else type.failed += 1
+    type.tally?.add(kind, startedAtMs, endedAtMs, lease.attempt === 1 ? lease.job.runAtMs : null)
   }
 
   /** Whether the store has refused the text of its outcome. */

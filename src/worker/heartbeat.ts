@@ -1,4 +1,5 @@
 import { hostname } from 'node:os'
+import type { TallyWriter } from '../engine/history/tally.ts'
 import { type AtWork, type Beat, JOBS_SHOWN_MAX, type Presence } from '../engine/presence.ts'
 import { WaitTimeoutError } from '../errors.ts'
 import { type Clock, sharedWait } from '../time/clock.ts'
@@ -20,6 +21,8 @@ const LAGS_MS = 1_000
 export interface HeartbeatParts {
   readonly clock: Clock
   readonly presence: Presence
+  /** Null where the store keeps no history. */
+  readonly tallies: TallyWriter | null
   readonly worker: string
   /** Null: heartbeats have the types. */
   readonly name: string | null
@@ -72,7 +75,10 @@ export class Heartbeat {
     this.#vitals.close()
     this.#cancelNext()
     await this.#beat
-    await this.#tell(() => presence.gone(worker, name === null ? [...slots.types.keys()] : [name]))
+    await this.#tell(async () => {
+      const types = name === null ? [...slots.types.keys()] : [name]
+      await Promise.all([presence.gone(worker, types), this.#tally()])
+    })
   }
 
   async #repeat(): Promise<void> {
@@ -85,10 +91,18 @@ export class Heartbeat {
       await before
       // A worker that stops says so at once, with the lags that it knew last.
       if (this.#stoppingSinceMs === null) await this.#readLags()
-      if (!this.#isOver) await this.#tell(() => presence.beat(this.#beats(), ttlMs))
+      if (this.#isOver) return
+      await this.#tell(async () => void (await Promise.all([presence.beat(this.#beats(), ttlMs), this.#tally()])))
     })()
     this.#beat = beat
     await beat
+  }
+
+  /** What has ended since the last beat, for the history. */
+  async #tally(): Promise<void> {
+    const { tallies, slots, clock } = this.#parts
+    const counted = [...slots.types].flatMap(([type, { tally }]) => (tally === null ? [] : [[type, tally] as const]))
+    await tallies?.write(counted, clock.nowMs() - clock.monotonicMs())
   }
 
   /** Never rejects. Lags that cannot be read are unknown. */

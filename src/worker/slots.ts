@@ -1,3 +1,4 @@
+import type { TypeTally } from '../engine/history/tally.ts'
 import { IndexedSet } from '../engine/indexed-set.ts'
 import type { RateLimit, TypeLimits } from '../engine/limits.ts'
 import { MillraceError, OptionError } from '../errors.ts'
@@ -137,8 +138,11 @@ function isSameRate(one: RateLimit | null, other: RateLimit | null): boolean {
   return one?.max === other?.max && one?.perMs === other?.perMs
 }
 
-/** The jobs of a worker by type. Refuses definitions that cannot run. */
-export function workedTypes(jobs: readonly AnyJob[]): ReadonlyMap<string, WorkedType> {
+/** The jobs of a worker by type. Refuses definitions that cannot run. `makeTally`: where the store keeps a history. */
+export function workedTypes(
+  jobs: readonly AnyJob[],
+  makeTally: () => TypeTally | null = () => null,
+): ReadonlyMap<string, WorkedType> {
   if (jobs.length === 0) throw new OptionError('a worker needs at least one job; pass the definitions that it runs')
   const types = new Map<string, WorkedType>()
   for (const definition of jobs) {
@@ -148,7 +152,8 @@ export function workedTypes(jobs: readonly AnyJob[]): ReadonlyMap<string, Worked
     }
     if (run === null) throw noHandler(type)
     for (const named of byName?.values() ?? []) if (named.run === null) throw noHandler(named.type)
-    types.set(type, { definition, run, concurrency, limit, running: 0, endedAtMs: null, completed: 0, failed: 0 })
+    const counts = { running: 0, endedAtMs: null, completed: 0, failed: 0, tally: makeTally() }
+    types.set(type, { definition, run, concurrency, limit, ...counts })
   }
   return types
 }

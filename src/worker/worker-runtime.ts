@@ -272,7 +272,7 @@ export class WorkerRuntime {
     const { events } = this.#parts
     const { lease, outcome, durationMs, isStarted: started } = active
     if (outcome === null) return
-    if (outcome.kind !== 'release') active.countEnd(outcome.kind === 'complete')
+    if (outcome.kind !== 'release') active.countEnd(outcome.kind)
     if (events.hasListener('job.settled')) {
       const { attempt } = lease
       events.emit('job.settled', { job: active.facts, attempt, worker: this.#worker, outcome, durationMs, started })

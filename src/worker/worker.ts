@@ -1,5 +1,6 @@
 import { admitAgeing, admitDefinition } from '../engine/capability-checks.ts'
 import type { Consumer, SubscribedType } from '../engine/engine.ts'
+import { TallyWriter, TypeTally } from '../engine/history/tally.ts'
 import { pausesIn } from '../engine/pauses.ts'
 import { lagsOf, presenceIn } from '../engine/presence.ts'
 import { OptionError, StoppingError } from '../errors.ts'
@@ -56,7 +57,7 @@ export async function startWorker(
 ): Promise<Worker> {
   const { engine } = parts
   const options = resolveWorkerOptions(given, jobs)
-  const types = workedTypes(jobs)
+  const types = workedTypes(jobs, () => tallyFor(parts, options))
   for (const { definition } of types.values()) admitDefinition(engine, definition)
   if (options.ageingMs !== null) admitAgeing(engine)
   const { recovery } = engine.capabilities
@@ -65,6 +66,11 @@ export async function startWorker(
   }
   checkReapMs(given.reap)
   return startUnless(stop, { parts, jobs, given, options, types })
+}
+
+/** Heartbeats bring it to the store. */
+function tallyFor({ engine, clock }: WorkerParts, { presence }: ResolvedWorkerOptions): TypeTally | null {
+  return presence && engine.records !== undefined ? new TypeTally(clock.nowMs() - clock.monotonicMs()) : null
 }
 
 interface Starting {
@@ -152,7 +158,8 @@ function heartbeatOf(
   const onError = (error: unknown): void => events.emit('worker.error', { worker, during: 'presence', error })
   const lags = async () => lagsOf((await engine.workers?.()) ?? [])
   const drains = pausesIn(engine)?.all !== undefined
-  return new Heartbeat({ clock, presence, worker, name, slots, ageingMs, drains, lags, onError })
+  const tallies = engine.records === undefined ? null : new TallyWriter(engine.records)
+  return new Heartbeat({ clock, presence, tallies, worker, name, slots, ageingMs, drains, lags, onError })
 }
 
 /** Starts the worker's own keeper. Returns the function that stops it. */

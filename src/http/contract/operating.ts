@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ALERT_SUBJECTS } from '../../observe/alerts/rule.ts'
+import { RANGE_NAMES } from '../../observe/history/ranges.ts'
 import { ROLES, routes } from './route.ts'
 import { ByReason, reason, TypeCounts, typeName } from './shapes.ts'
 
@@ -38,12 +39,23 @@ export const HistoryPoint = z.object({
   enqueuedPerSecond: z.number().nullable(),
   waitP50Ms: z.number().nullable(),
   waitP95Ms: z.number().nullable(),
+  waitP99Ms: z.number().nullable(),
   durationP50Ms: z.number().nullable(),
   durationP95Ms: z.number().nullable(),
-  ready: z.number(),
-  delayed: z.number(),
-  inProgress: z.number(),
-  dead: z.number(),
+  durationP99Ms: z.number().nullable(),
+  ready: z.number().nullable(),
+  delayed: z.number().nullable(),
+  inProgress: z.number().nullable(),
+  dead: z.number().nullable(),
+})
+
+/** What may explain a change in the charts. */
+const Annotation = z.object({
+  atMs: z.number(),
+  kind: z.enum(['deploy', 'pause', 'resume', 'alert', 'resolved']),
+  text: z.string(),
+  /** The type that it is about; null for all. */
+  type: z.string().nullable(),
 })
 
 const Worker = z.object({
@@ -156,10 +168,31 @@ export const OPERATING_ROUTES = routes({
   showHistory: {
     method: 'get',
     path: '/api/v1/history',
-    summary: 'Throughput, latency and depth over the last minutes, for charts.',
+    summary:
+      'Throughput, latency and depth over a range, of all types or one, for charts. Without a range: the samples of this process.',
     role: 'viewer',
-    query: z.strictObject({ sinceMs: z.coerce.number().int().min(0).optional() }),
-    answer: z.object({ stepMs: z.number(), points: z.array(HistoryPoint) }),
+    query: z.strictObject({
+      range: z.enum(RANGE_NAMES).optional(),
+      /** Only with a range. */
+      type: typeName.optional(),
+      /** Only without a range. */
+      sinceMs: z.coerce.number().int().min(0).optional(),
+    }),
+    answer: z.object({
+      stepMs: z.number(),
+      /** With a range at most 180, one for each step. */
+      points: z.array(HistoryPoint),
+      /** Whether the store keeps a history. Without one a range has the samples of this process, if it is 15m. */
+      kept: z.boolean(),
+      /** Types that are kept apart. */
+      types: z.array(z.string()),
+      /** Whether there were more: they are in the whole only. */
+      hasOthers: z.boolean(),
+      /** Oldest first, at most 200: the newest. */
+      annotations: z.array(Annotation),
+      /** How many more there were. */
+      annotationsLeft: z.number(),
+    }),
   },
   listQueues: {
     method: 'get',

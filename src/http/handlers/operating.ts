@@ -14,6 +14,7 @@ import type { OPERATING_ROUTES } from '../contract/operating.ts'
 import type { DeepReadonly } from '../contract/route.ts'
 import type { Handlers } from '../routing.ts'
 import { audited } from './audited.ts'
+import { historyOf } from './history.ts'
 
 type OperatingRoutes = Handlers<keyof typeof OPERATING_ROUTES>
 
@@ -52,7 +53,7 @@ function overviewHandlers(
       return { path: `${admin.basePath}/#/?link=${link}`, untilMs }
     },
     showOverview: () => sampler.overview(),
-    showHistory: ({ query: { sinceMs } }) => ({ stepMs: sampler.stepMs, points: sampler.points(sinceMs) }),
+    showHistory: ({ query }) => historyOf(admin, query),
     listQueues: async () => ({ queues: await queuesOf(admin) }),
     async listWorkers() {
       const [workers, inProgress] = await Promise.all([mill.workers(), jobsInProgress(admin)])

@@ -1,3 +1,4 @@
+import { addMarks } from '../../engine/history/marks.ts'
 import { OptionError } from '../../errors.ts'
 import type { Events } from '../../events.ts'
 import type { Log } from '../../job/definition.ts'
@@ -61,6 +62,7 @@ export interface Alerting {
 /** A mill, or several joined. */
 type AlertedMill = ObservedMill<'ping' | 'counts' | 'inspector' | 'records' | 'workers'>
 
+const MINUTE_MS = 60_000
 /** Longer than the two attempts of a webhook. */
 const SEND_MS = 15_000
 
@@ -161,11 +163,39 @@ class AlertLoop<Reading> implements Alerting {
 
   #notify(notice: AlertNotice): void {
     const { alert, status, repeated } = notice
-    if (!repeated) this.#events.emit(status === 'firing' ? 'alert.firing' : 'alert.resolved', { alert })
+    if (!repeated) {
+      this.#events.emit(status === 'firing' ? 'alert.firing' : 'alert.resolved', { alert })
+      this.#follow(this.#mark(notice))
+    }
     for (const sink of this.#sinks) {
-      const sending = this.#send(sink, notice)
-      this.#sending.add(sending)
-      void sending.finally(() => this.#sending.delete(sending))
+      this.#follow(this.#send(sink, notice))
+    }
+  }
+
+  #follow(sending: Promise<void>): void {
+    this.#sending.add(sending)
+    void sending.finally(() => this.#sending.delete(sending))
+  }
+
+  /** For the charts. Another process that evaluates the same rules within the minute adds none. */
+  async #mark({ alert, status }: AlertNotice): Promise<void> {
+    const { records } = this.#sources.engine
+    const { rule, labels, text, firedAtMs, resolvedAtMs } = alert
+    const isOver = status === 'resolved'
+    const atMs = (isOver ? resolvedAtMs : firedAtMs) ?? this.#clock.nowMs()
+    const kind = isOver ? 'resolved' : 'alert'
+    const key = JSON.stringify([kind, rule, Object.entries(labels).toSorted(), Math.floor(atMs / MINUTE_MS)])
+    const mark = {
+      atMs,
+      kind,
+      key,
+      type: labels.type ?? null,
+      text: isOver ? `${rule} resolved` : `${rule}: ${text}`,
+    } as const
+    try {
+      if (records !== undefined) await within(this.#clock, SEND_MS, 'marking an alert', () => addMarks(records, [mark]))
+    } catch (error) {
+      this.#log.warn('An alert could not be marked in the history', { alert: rule, error: errorText(error) })
     }
   }
 

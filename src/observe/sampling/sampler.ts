@@ -44,10 +44,10 @@ export interface Overview {
 /** What happened in one step. Null: unknown to this process. */
 export interface HistoryPoint extends Traffic {
   readonly atMs: number
-  readonly ready: number
-  readonly delayed: number
-  readonly inProgress: number
-  readonly dead: number
+  readonly ready: number | null
+  readonly delayed: number | null
+  readonly inProgress: number | null
+  readonly dead: number | null
 }
 
 export interface SamplingOptions {

@@ -13,8 +13,10 @@ export interface Traffic {
   readonly enqueuedPerSecond: number | null
   readonly waitP50Ms: number | null
   readonly waitP95Ms: number | null
+  readonly waitP99Ms: number | null
   readonly durationP50Ms: number | null
   readonly durationP95Ms: number | null
+  readonly durationP99Ms: number | null
 }
 
 const RESOLUTION_MS = 0.01
@@ -98,14 +100,16 @@ export class LocalTraffic {
   }
 }
 
-type Times = Pick<Traffic, 'waitP50Ms' | 'waitP95Ms' | 'durationP50Ms' | 'durationP95Ms'>
+type Times = Omit<Traffic, keyof Rates>
 
 function timesOf(waits: Histogram, durations: Histogram): Times {
   return {
     waitP50Ms: shownMs(waits, 0.5),
     waitP95Ms: shownMs(waits, 0.95),
+    waitP99Ms: shownMs(waits, 0.99),
     durationP50Ms: shownMs(durations, 0.5),
     durationP95Ms: shownMs(durations, 0.95),
+    durationP99Ms: shownMs(durations, 0.99),
   }
 }
 
