@@ -37,7 +37,7 @@ export class ChangedError extends Error {}
 
 /**
  * The blocks of the store. Each remembers which tallies it has, and is replaced only if it is as it was read, so that a
- * tally counts once, whoever writes. `read` comes before tallies are listed: those that are removed meanwhile are in blocks
+ * tally counts once, even if two keepers write. `read` comes before tallies are listed: those that are removed meanwhile are in blocks
  * that have changed since.
  */
 export class HistoryBlocks {

@@ -3,8 +3,13 @@ import assert from 'node:assert/strict'
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { defineJob } from 'millrace'
+import { defineJob, type Mill } from 'millrace'
 import { createAdmin } from 'millrace/http'
+import { Block, encodeBlock } from '../../src/engine/history/block.ts'
+import { bucketOf } from '../../src/engine/history/buckets.ts'
+import { addMarks } from '../../src/engine/history/marks.ts'
+import { blockStartMs, RESOLUTIONS, recordName } from '../../src/engine/history/resolutions.ts'
+import { seriousFaults } from './axe.ts'
 import { useDashboard } from './served-dashboard.ts'
 
 const serve = useDashboard()
@@ -39,6 +44,78 @@ test('figures change while jobs run, without anybody asking', async (t) => {
   await page.getByRole('radio', { name: 'Completed', checked: true }).waitFor()
   await page.getByRole('row', { name: /greet/ }).nth(2).waitFor()
 })
+
+test('charts go back for 90 days, show one time together, and mark what happened', async (t) => {
+  const { mill, visit } = await serve(t, { jobs: [greet] })
+  await fillHistory(mill)
+  await mill.enqueue(greet, null)
+  await mill.pause('greet', { who: 'ann', reason: 'broken' })
+  const page = await visit('?range=24h')
+  await page.getByRole('radio', { name: '24 h', checked: true }).waitFor()
+  const legend = (title: string) =>
+    page.locator('figure', { has: page.getByRole('heading', { name: title }) }).locator('li')
+  // Two hours ago 600 were completed in each minute, in 40 ms, and three waited.
+  const frame = page.getByRole('img', { name: /^Throughput/ })
+  const box = await frame.boundingBox()
+  assert.ok(box !== null)
+  await page.mouse.move(box.x + 54 + (box.width - 80) * (1 - 2 / 24), box.y + 80)
+  await legend('Throughput').filter({ hasText: 'completed 600/min' }).waitFor()
+  await legend('Latency').filter({ hasText: 'run p95 40 ms' }).waitFor()
+  await legend('Depth').filter({ hasText: 'ready 3' }).waitFor()
+  await page.getByText(/^Values at /).waitFor()
+  // Dashed as its line is.
+  const dashes = await page.evaluate(`getComputedStyle(document.querySelector('.swatch-dashed')).borderTopStyle`)
+  assert.equal(dashes, 'dashed')
+
+  const mark = page.getByRole('button', { name: /^Deploy, .*: Workers of version 9.9.9 started/ })
+  await mark.focus()
+  await page.keyboard.press('Shift+Tab')
+  await page.keyboard.press('Tab')
+  await mark.getByText('Workers of version 9.9.9 started').waitFor()
+  await page.getByText('2 events in this range').click()
+  await page.getByRole('listitem').filter({ hasText: 'Pause ann paused greet' }).waitFor()
+  assert.deepEqual(await seriousFaults(page), [])
+
+  await page.getByRole('radio', { name: '90 d' }).check()
+  assert.match(page.url(), /range=90d/)
+  await page.getByRole('img', { name: /^Throughput, latest: completed .*\/h/ }).waitFor()
+  await page.reload()
+  await page.getByRole('radio', { name: '90 d', checked: true }).waitFor()
+  for (const [text, range] of [
+    ['7 d', '7d'],
+    ['1 h', '1h'],
+    ['15 min', '15m'],
+  ] as const) {
+    await page.getByRole('radio', { name: text }).check()
+    assert.ok(page.url().endsWith(`range=${range}`))
+  }
+})
+
+/** Three hours of steady work, as a keeper writes it. */
+async function fillHistory({ engine: { records } }: Mill): Promise<void> {
+  assert.ok(records !== undefined)
+  const nowMs = Date.now()
+  for (const resolution of [RESOLUTIONS.minute, RESOLUTIONS.hour]) {
+    const { kind, stepMs, steps, bytesMax } = resolution
+    const blocks = new Map<number, Block>()
+    for (let atMs = nowMs - 3 * 3_600_000; atMs < nowMs; atMs += 60_000) {
+      const fromMs = blockStartMs(resolution, atMs)
+      const block = blocks.get(fromMs) ?? new Block(fromMs, stepMs)
+      blocks.set(fromMs, block)
+      const cell = block.cell(block.stepAt(atMs), 'greet')
+      cell.completed += 600
+      cell.run.set(bucketOf(36), (cell.run.get(bucketOf(36)) ?? 0) + 600)
+      cell.depth = { ready: 3, delayed: 0, inProgress: 1, dead: 0 }
+      block.sampled.add(block.stepAt(atMs))
+    }
+    for (const [fromMs, block] of blocks) {
+      const record = { name: recordName(resolution, fromMs), revision: '1', body: encodeBlock(block, { bytesMax }) }
+      await records.save(kind, record, null, { ttlMs: steps * stepMs })
+    }
+  }
+  const text = 'Workers of version 9.9.9 started'
+  await addMarks(records, [{ atMs: nowMs - 3_600_000, kind: 'deploy', text, type: null, key: text }])
+}
 
 test('its files stay under 150 KB as they are sent, and it is there at once', async (t) => {
   const { mill, visit, pageFolder } = await serve(t, { jobs: [greet] })

@@ -17,7 +17,8 @@ type Of<Id extends RouteId> = Answer<Routes[Id]>
 
 export type Session = Of<'showSession'>
 export type Overview = Of<'showOverview'>
-export type HistoryPoint = Of<'showHistory'>['points'][number]
+export type Past = Of<'showHistory'>
+export type HistoryPoint = Past['points'][number]
 export type JobSummary = Of<'listJobs'>['items'][number]
 export type ShownJob = Of<'showJob'>
 export type JobDetail = ShownJob['job']

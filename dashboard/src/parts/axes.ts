@@ -19,7 +19,11 @@ export const COUNT_STEPS: readonly number[] = Array.from({ length: 13 }, (_, pow
   [1, 2, 5].map((digit) => digit * 10 ** power),
 ).flat()
 
-export const STEPS_SECONDS: readonly number[] = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600]
+const HOUR = 3_600
+export const STEPS_SECONDS: readonly number[] = [
+  ...[1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800],
+  ...[1, 2, 3, 6, 12, 24, 48, 72, 168, 336, 720].map((hours) => hours * HOUR),
+]
 
 /** Powers of ten around the values, at least two. A logarithmic axis has no zero. */
 export function durationRange(_: unknown, min: number | null, max: number | null): [number, number] {

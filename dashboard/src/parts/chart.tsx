@@ -3,7 +3,7 @@ import type uPlot from 'uplot'
 import Plot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { COUNT_STEPS, countRange, DURATION_TICKS, durationRange, STEPS_SECONDS, timeRange } from './axes.ts'
-import { timeOfDay } from './format.ts'
+import { timeOnAxis } from './format.ts'
 import { usePaint } from './theme.ts'
 
 export interface Series {
@@ -16,8 +16,17 @@ export interface Series {
   readonly dashed?: boolean
 }
 
+/** Something that may explain a change: a line through the chart, with words for those who point at it. */
+export interface ChartMark {
+  readonly atMs: number
+  readonly kind: string
+  readonly texts: string[]
+}
+
 interface ChartProps {
   readonly title: string
+  /** Charts of a group show the values of one time. */
+  readonly group: string
   /** Milliseconds since 1970, one for each value. */
   readonly times: readonly number[]
   readonly series: readonly Series[]
@@ -26,12 +35,20 @@ interface ChartProps {
   readonly tick: (value: number) => string
   /** For durations, which vary widely. */
   readonly isLog?: boolean
+  readonly marks?: readonly ChartMark[]
+  readonly canFocusMarks?: boolean
+  /** The index of the time under the pointer. */
+  readonly onHover?: (index: number | null) => void
 }
 
 const HEIGHT = 168
+/** Of the labels at the left, and of the room at the right. */
+const [LEFT, RIGHT] = [54, 26] as const
+const NO_MARKS: readonly ChartMark[] = []
 
 /** Values over time. The legend shows the value under the pointer, or the newest. */
-export function Chart({ title, times, series, format, tick, isLog = false }: ChartProps) {
+export function Chart({ title, group, times, series, format, tick, ...more }: ChartProps) {
+  const { isLog = false, marks = NO_MARKS, canFocusMarks = false, onHover } = more
   const frame = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot | null>(null)
   const [hovered, setHovered] = useState<number | null>(null)
@@ -45,7 +62,11 @@ export function Chart({ title, times, series, format, tick, isLog = false }: Cha
   useEffect(() => {
     const box = frame.current
     if (box === null) return
-    const made = new Plot(optionsOf(box, series, tick, isLog, setHovered), newest.current, box)
+    const hover = (index: number | null): void => {
+      setHovered(index)
+      onHover?.(index)
+    }
+    const made = new Plot(optionsOf(box, { series, tick, isLog, group, hover }), newest.current, box)
     plot.current = made
     const observer = new ResizeObserver(() => made.setSize({ width: box.clientWidth, height: HEIGHT }))
     observer.observe(box)
@@ -73,8 +94,45 @@ export function Chart({ title, times, series, format, tick, isLog = false }: Cha
           ))}
         </ul>
       </figcaption>
-      <div ref={frame} class="chart-frame" role="img" aria-label={`${title}, latest: ${said}`} />
+      <div class="chart-marked">
+        <div ref={frame} class="chart-frame" role="img" aria-label={`${title}, latest: ${said}`} />
+        <Marks times={times} marks={marks} canFocus={canFocusMarks} />
+      </div>
     </figure>
+  )
+}
+
+interface MarksProps {
+  readonly times: readonly number[]
+  readonly marks: readonly ChartMark[]
+  readonly canFocus: boolean
+}
+
+/** Beside the canvas, so that they can be pointed at and focused. */
+function Marks({ times, marks, canFocus }: MarksProps) {
+  const seconds = times.map((ms) => ms / 1_000)
+  const [from, to] = timeRange(null, seconds[0] ?? null, seconds.at(-1) ?? null)
+  return (
+    <>
+      {marks.map(({ atMs, kind, texts }) => {
+        const share = (atMs / 1_000 - from) / (to - from)
+        const left = `calc(${LEFT}px + (100% - ${LEFT + RIGHT}px) * ${share.toFixed(4)})`
+        const text = texts.join('\n')
+        return canFocus ? (
+          <button
+            key={atMs}
+            type="button"
+            class={`mark mark-${kind} ${share > 0.5 ? 'mark-late' : ''}`}
+            style={{ left }}
+            aria-label={text}
+          >
+            <span class="mark-text">{text}</span>
+          </button>
+        ) : (
+          <span key={atMs} class={`mark mark-${kind}`} style={{ left }} aria-hidden="true" />
+        )
+      })}
+    </>
   )
 }
 
@@ -95,15 +153,15 @@ const alone: uPlot.Series.Points.Filter = (plot, series) => {
   return [...values.keys()].filter((index) => isKnown(index) && !isKnown(index - 1) && !isKnown(index + 1))
 }
 
-const clockTime = (seconds: number): string => timeOfDay(seconds * 1_000, seconds * 1_000)
+interface Settings {
+  readonly series: readonly Series[]
+  readonly tick: (value: number) => string
+  readonly isLog: boolean
+  readonly group: string
+  readonly hover: (index: number | null) => void
+}
 
-function optionsOf(
-  box: HTMLElement,
-  series: readonly Series[],
-  tick: (value: number) => string,
-  isLog: boolean,
-  onHover: (index: number | null) => void,
-): uPlot.Options {
+function optionsOf(box: HTMLElement, { series, tick, isLog, group, hover }: Settings): uPlot.Options {
   const style = getComputedStyle(box)
   const colour = (name: string): string => style.getPropertyValue(`--${name}`).trim()
   const axis = {
@@ -116,8 +174,8 @@ function optionsOf(
     width: box.clientWidth,
     height: HEIGHT,
     legend: { show: false },
-    padding: [8, 26, 0, 0],
-    cursor: { sync: { key: 'overview' }, drag: { x: false, y: false }, points: { size: 6 } },
+    padding: [8, RIGHT, 0, 0],
+    cursor: { sync: { key: group }, drag: { x: false, y: false }, points: { size: 6 } },
     scales: {
       x: { time: true, range: timeRange },
       y: { range: isLog ? durationRange : countRange, distr: isLog ? 3 : 1 },
@@ -129,11 +187,11 @@ function optionsOf(
         size: 26,
         space: 60,
         incrs: [...STEPS_SECONDS],
-        values: (_, splits) => splits.map(clockTime),
+        values: (_, splits, __, ___, apart) => splits.map((seconds) => timeOnAxis(seconds * 1_000, apart * 1_000)),
       },
       {
         ...axis,
-        size: 54,
+        size: LEFT,
         space: 28,
         incrs: [...COUNT_STEPS],
         values: (_, splits) => splits.map(tick),
@@ -151,6 +209,6 @@ function optionsOf(
         ...(dashed && { dash: [4, 4] }),
       })),
     ],
-    hooks: { setCursor: [(self) => onHover(self.cursor.idx ?? null)] },
+    hooks: { setCursor: [(self) => hover(self.cursor.idx ?? null)] },
   }
 }

@@ -76,6 +76,15 @@ export function timeOfDay(atMs: number, nowMs: number): string {
   return Math.abs(nowMs - atMs) < DAY_MS / 2 ? TODAY.format(atMs) : exact(atMs)
 }
 
+const MINUTES = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hour12: false })
+const DAYS = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' })
+
+/** For the axis of a chart: as exact as the distance between two labels needs. */
+export function timeOnAxis(atMs: number, apartMs: number): string {
+  if (apartMs >= DAY_MS) return DAYS.format(atMs)
+  return (apartMs >= MINUTE_MS ? MINUTES : TODAY).format(atMs)
+}
+
 const WHOLE = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
 const ONE_PLACE = new Intl.NumberFormat('en', { maximumFractionDigits: 1 })
 const COMPACT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
@@ -91,9 +100,11 @@ export const brief = (count: number): string => (count < 1_000_000 ? whole(count
 /** `500`, `1.2K`, `100K`: for the ticks of an axis. */
 export const compact = (count: number): string => COMPACT.format(count)
 
-export function rate(perSecond: number): string {
-  return `${perSecond >= 100 ? whole(perSecond) : ONE_PLACE.format(perSecond)}/s`
+export function perUnit(count: number, unit: string): string {
+  return `${count >= 100 ? whole(count) : ONE_PLACE.format(count)}/${unit}`
 }
+
+export const rate = (perSecond: number): string => perUnit(perSecond, 's')
 
 /** `850 MB`, `1.2 GB`. */
 export function bytes(count: number): string {

@@ -33,7 +33,7 @@ export function CurrentPage({ route }: { readonly route: Route }) {
 function PageOf({ page, id, query }: { page: Page; id: string | null; query: Route['query'] }) {
   switch (page) {
     case 'overview':
-      return <OverviewPage />
+      return <OverviewPage query={query} />
     case 'jobs':
       return id === null ? <JobsPage query={query} /> : <JobPage key={id} id={id} />
     case 'dead-letters':

@@ -58,9 +58,10 @@ export async function readPast(records: Pick<Records, 'list'>, options: PastOpti
   const points = Array.from({ length: ms / stepMs }, (_, index) => {
     const atMs = fromMs + index * stepMs
     const merged = steps.merge(atMs, Math.min(atMs + stepMs, nowMs))
-    const isUnsaid = kind === 'second' && atMs + stepMs > nowMs - SAID_MS && merged?.cell === null
-    return pointOf(atMs, isUnsaid ? null : merged, {
+    const saidFromMs = kind === 'second' ? atMs + stepMs : atMs
+    return pointOf(atMs, merged, {
       seconds: Math.max(1, Math.min(stepMs, nowMs - atMs) / 1_000),
+      isSaid: saidFromMs <= nowMs - SAID_MS,
       isEnqueuedKnown: kind !== 'second',
     })
   })
@@ -171,9 +172,9 @@ const UNKNOWN_DEPTH = { ready: null, delayed: null, inProgress: null, dead: null
 function pointOf(
   atMs: number,
   merged: Merged | null,
-  { seconds, isEnqueuedKnown }: { readonly seconds: number; readonly isEnqueuedKnown: boolean },
+  { seconds, isSaid, isEnqueuedKnown }: { seconds: number; isSaid: boolean; isEnqueuedKnown: boolean },
 ): HistoryPoint {
-  const cell = merged === null ? null : (merged.cell ?? emptyCell())
+  const cell = merged?.cell ?? (merged !== null && isSaid ? emptyCell() : null)
   const perSecond = (count: number | undefined): number | null => (count === undefined ? null : count / seconds)
   const share = (of: 'run' | 'wait', at: number): number | null => (cell === null ? null : percentileOf(cell[of], at))
   return {

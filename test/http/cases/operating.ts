@@ -48,10 +48,18 @@ export const OPERATING_CASES: Cases<keyof typeof OPERATING_ROUTES> = {
     assert.deepEqual(overview.counts.bill, { ...NOTHING, dead: 1 })
     assert.equal(overview.health, 'unhealthy', 'no worker lives')
   },
-  async showHistory({ ask }) {
+  async showHistory({ ask, mill }) {
     const sinceMs = systemClock.nowMs() + 3_600_000
-    assert.deepEqual(await ask('showHistory', { query: { sinceMs } }), { stepMs: 2_000, points: [] })
+    const { stepMs, points } = await ask('showHistory', { query: { sinceMs } })
+    assert.deepEqual([stepMs, points], [2_000, []])
     assert.equal((await ask('showHistory', { query: { sinceMs: 0 } })).stepMs, 2_000)
+    await mill.pause('mail', { who: 'ann', reason: 'broken' })
+    const hour = await ask('showHistory', { query: { range: '1h', type: 'mail' } })
+    assert.deepEqual([hour.kept, hour.stepMs, hour.points.length], [true, 60_000, 60])
+    assert.deepEqual(
+      hour.annotations.map(({ kind, text, type }) => [kind, text, type]),
+      [['pause', 'ann paused mail', 'mail']],
+    )
   },
   async listQueues({ ask, mill }) {
     await mill.enqueue('bill', { n: 1 })

@@ -6,17 +6,18 @@ import { PageFrame } from '../../parts/page.tsx'
 import { Loading } from '../../parts/states.tsx'
 import { Since } from '../../parts/time.tsx'
 import { healthLabel } from '../../parts/words.ts'
-import { type Page, routeTo } from '../../router/route.ts'
+import { type Page, type Route, routeTo } from '../../router/route.ts'
+import { replaceRoute } from '../../router/use-route.ts'
 import { placesFor } from '../../shell/navigation.ts'
 import { totalCounts, useOverview } from '../../shell/overview-context.ts'
+import { HistoryCharts, rangeIn } from '../history/history-charts.tsx'
 import { Callouts } from './callouts.tsx'
-import { Charts } from './charts.tsx'
 import { FirstJob } from './first-job.tsx'
 import { Tiles } from './tiles.tsx'
 import { TypesTable } from './types-table.tsx'
 import { useHistory } from './use-history.ts'
 
-export function OverviewPage() {
+export function OverviewPage({ query }: { readonly query: Route['query'] }) {
   const overview = useOverview()
   const history = useHistory()
   return (
@@ -27,7 +28,15 @@ export function OverviewPage() {
         <>
           <Callouts overview={overview} />
           <Tiles overview={overview} history={history} />
-          {isUnused(overview) ? <FirstJob /> : <Charts history={history} />}
+          {isUnused(overview) ? (
+            <FirstJob />
+          ) : (
+            <HistoryCharts
+              range={rangeIn(query)}
+              choose={(range) => replaceRoute(routeTo('overview', null, { range }))}
+              live={history}
+            />
+          )}
           <TypesTable overview={overview} />
         </>
       )}

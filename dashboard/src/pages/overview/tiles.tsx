@@ -58,7 +58,7 @@ function useTiles(props: { readonly overview: Overview; readonly history: Histor
   const desk = hasFacet(session, 'deadLetters') ? routeTo('dead-letters') : to('dead_letter')
   const perSecond = props.history.points.at(-1)?.completedPerSecond ?? null
   const row = (name: 'delayed' | 'ready' | 'inProgress' | 'dead'): readonly number[] =>
-    recent.map((point) => point[name])
+    recent.map((point) => point[name] ?? 0)
   const done = perSecond === null ? 'in all' : `${rate(perSecond)} now`
   return [
     {
