@@ -2,7 +2,7 @@ import type { Consumer, Engine, Subscription } from '../src/engine/engine.ts'
 import { replaced } from '../src/testing/replaced.ts'
 import type { CreateHarness } from './harness.ts'
 
-type Facet = 'inspector' | 'controls' | 'deadLetters' | 'retention' | 'records'
+type Facet = 'inspector' | 'controls' | 'deadLetters' | 'retention' | 'records' | 'logs'
 
 /** What an altered engine does differently from the right one under it; the rest it hands on. */
 export interface Alteration {

@@ -97,6 +97,7 @@ const facetRows = {
     ['Pausing', 'single types, over all workers, within a second', 'refused'],
   ],
   retention: [['Retention', 'by age, by number, by bytes', 'refused']],
+  logs: [['Logs of jobs', 'what handlers say is kept with their jobs, and goes with them', 'not kept']],
   diagnose: [['Diagnosis', 'examines its own store (`millrace doctor`)', 'refused: nothing to examine']],
 } as const satisfies Partial<Record<keyof Engine, readonly FacetRow[]>>
 

@@ -10,6 +10,7 @@ import { hostileFailures } from './cases/client/hostile.ts'
 import { leaseKeeping } from './cases/client/leases.ts'
 import { workerLimits } from './cases/client/limits.ts'
 import { liveLimits } from './cases/client/live-limits.ts'
+import { said } from './cases/client/logs.ts'
 import { operating } from './cases/client/operating.ts'
 import { payloads } from './cases/client/payloads.ts'
 import { removing } from './cases/client/removing.ts'
@@ -39,6 +40,7 @@ import { latestKeys } from './cases/port/latest.ts'
 import { leading } from './cases/port/leadership.ts'
 import { leases } from './cases/port/leases.ts'
 import { rateLimits } from './cases/port/limits.ts'
+import { keptLogs } from './cases/port/logs.ts'
 import { lostClaims } from './cases/port/lost-claims.ts'
 import { claimOrder } from './cases/port/order.ts'
 import { pausedTypes } from './cases/port/pauses.ts'
@@ -87,6 +89,7 @@ export const table: readonly CaseFile[] = [
   slotLimits,
   slotAccounts,
   progress,
+  keptLogs,
   histories,
   inspecting,
   endedStates,
@@ -103,6 +106,7 @@ export const table: readonly CaseFile[] = [
   pausedTypes,
   clientEnqueue,
   handlers,
+  said,
   failures,
   deferring,
   hostileFailures,

@@ -80,7 +80,7 @@ const selfRecovering = (): Alteration => ({
 
 const least = (): Alteration => ({
   engine: (right) => ({ capabilities: LEAST, enqueue: appending(right) }),
-  without: ['inspector', 'controls', 'deadLetters', 'retention', 'records'],
+  without: ['inspector', 'controls', 'deadLetters', 'retention', 'records', 'logs'],
   ...recovering,
 })
 

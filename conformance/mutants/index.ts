@@ -4,6 +4,7 @@ import { deskMutants } from './desk.ts'
 import { fencingMutants } from './fencing.ts'
 import { keepingMutants } from './keeping.ts'
 import { keyMutants } from './keys.ts'
+import { logMutants } from './logs.ts'
 import { lookingMutants } from './looking.ts'
 import type { Mutant } from './mutant.ts'
 import { operatingMutants } from './operating.ts'
@@ -24,6 +25,7 @@ export const mutants: readonly Mutant[] = [
   ...dependencyMutants,
   ...lookingMutants,
   ...keepingMutants,
+  ...logMutants,
   ...retentionMutants,
   ...operatingMutants,
 ]

@@ -1,4 +1,4 @@
-import { admitTransaction, controlsOf, inspectorOf, lookupOf, pausesOf } from '../engine/capability-checks.ts'
+import { admitTransaction, controlsOf, inspectorOf, logsOf, lookupOf, pausesOf } from '../engine/capability-checks.ts'
 import type { Actor } from '../engine/dead-letters.ts'
 import type { Counts, Engine, JobFilter, Receipt, Transaction } from '../engine/engine.ts'
 import { openEngine, openWithPresence } from '../engine/open.ts'
@@ -9,6 +9,7 @@ import { Events } from '../events.ts'
 import type { AnyHandledJob, AnyJob, JobDefinition, Log } from '../job/definition.ts'
 import { type Redactor, redact } from '../job/error-record.ts'
 import type { JobEvent, JobView, NewJob, Tracing } from '../job/job.ts'
+import { type JobLog, readLog } from '../job/job-log.ts'
 import { refuseUnknown } from '../job/known-options.ts'
 import { type EnqueueOptions, PAYLOAD_BYTES_MAX_DEFAULT } from '../job/options.ts'
 import type { Keeper, KeeperOptions } from '../keeper/keeper.ts'
@@ -184,6 +185,11 @@ export class Mill {
   /** The events of a job, oldest first. */
   async history(id: string): Promise<readonly JobEvent[]> {
     return inspectorOf(this.engine).history(id)
+  }
+
+  /** What the handler of a job said by `log`, oldest first; `dropped` counts lines that are no longer kept. */
+  async logs(id: string): Promise<JobLog> {
+    return readLog(await logsOf(this.engine).read(id))
   }
 
   /**

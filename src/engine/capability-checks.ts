@@ -4,6 +4,7 @@ import type { AnyJob } from '../job/definition.ts'
 import type { NewJob } from '../job/job.ts'
 import { PRIORITY_DEFAULT } from '../job/options.ts'
 import type { Controls, DeadLetters, DiagnoseOptions, Engine, Finding, Inspector, Lookup } from './engine.ts'
+import type { JobLogs } from './job-logs.ts'
 import { Leadership } from './leadership.ts'
 import { type LimitStore, limitsIn } from './limits.ts'
 import type { Outbox } from './outbox.ts'
@@ -133,6 +134,11 @@ export function leadershipOf(engine: Engine): Leadership {
 export function retentionOf(engine: Engine): Retention {
   if (engine.retention !== undefined) return engine.retention
   throw new UnsupportedError({ engine: engine.name, limit: 'removes no finished jobs' })
+}
+
+export function logsOf(engine: Engine): JobLogs {
+  if (engine.logs !== undefined) return engine.logs
+  throw new UnsupportedError({ engine: engine.name, limit: 'keeps no logs of jobs' })
 }
 
 export function presenceOf(engine: Engine & WithPresence): RememberingPresence {

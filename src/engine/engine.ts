@@ -9,6 +9,7 @@ import type { SharedSlots } from '../job/slots.ts'
 import type { JobState } from '../job/states.ts'
 import type { Capabilities } from './capabilities.ts'
 import type { Actor, DeadLetters } from './dead-letters.ts'
+import type { JobLogs } from './job-logs.ts'
 import type { Outbox } from './outbox.ts'
 import type { Lease, Lost, NotApplied, Settlement } from './outcome.ts'
 import type { Records } from './records.ts'
@@ -57,6 +58,8 @@ export interface Engine {
   /** Schedules, leadership, presence and pauses are kept in it. */
   readonly records?: Records
   readonly retention?: Retention
+  /** What handlers say, kept with their jobs. */
+  readonly logs?: JobLogs
   /** Only where `transactionalEnqueue`: jobs that wait there for another engine. */
   readonly outbox?: Outbox
   /** Workers of all processes that the store knows by itself. Only where there are no `records` to keep them in. */

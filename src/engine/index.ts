@@ -44,6 +44,7 @@ export type {
   Transaction,
   TypeCounts,
 } from './engine.ts'
+export type { JobLogs, KeptLine, SaidLines } from './job-logs.ts'
 export type { Lease, Lost, LostReason, NotApplied, Outcome, Settlement, Unstorable } from './outcome.ts'
 export type { NewRecord, RecordKind, Records, SaveOptions, StoredRecord } from './records.ts'
 export type { Finished, Retention, RetentionRule, Sweep, SweepStep } from './retention.ts'

@@ -75,6 +75,7 @@ const FACETS: ReadonlySet<string | symbol> = new Set<keyof Engine>([
   'deadLetters',
   'records',
   'retention',
+  'logs',
 ])
 
 /** A facet of a target that has not been reached: each call reaches it first. */

@@ -3,10 +3,13 @@ import type { JobContext, Log, RunningJob } from '../job/definition.ts'
 import type { Tenant } from '../job/job.ts'
 import type { Predecessor } from '../job/predecessors.ts'
 import type { ActiveJob } from './active-job.ts'
+import type { LogBuffer } from './log-buffer.ts'
 
 export interface ContextParts {
   readonly log: Log
   readonly worker: string
+  /** Null where what handlers say is not kept with their jobs. */
+  readonly kept: LogBuffer | null
   report(active: ActiveJob, value: unknown): Promise<boolean>
 }
 
@@ -49,8 +52,8 @@ export class HandlerContext implements JobContext<unknown> {
 
 type Level = keyof Log
 
-/** Every log line of a handler names the job and the attempt. */
-function jobLog({ log, worker }: ContextParts, job: RunningJob): Log {
+/** Every log line of a handler names the job and the attempt, and is kept with the job. */
+function jobLog({ log, worker, kept }: ContextParts, job: RunningJob): Log {
   const fields = {
     name: `worker:${job.type}`,
     job_id: job.id,
@@ -61,8 +64,10 @@ function jobLog({ log, worker }: ContextParts, job: RunningJob): Log {
   }
   const write =
     (level: Level): Log[Level] =>
-    (text, more) =>
+    (text, more) => {
       log[level](text, more === undefined ? fields : { ...more, ...fields })
+      kept?.say(job, level, text, more)
+    }
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
 }
 

@@ -9,11 +9,13 @@ import { decide } from '../job/policy.ts'
 import { type Predecessor, type Readiness, readinessOf } from '../job/predecessors.ts'
 import { type ActiveJob, callHook, HOOK_CALLS } from './active-job.ts'
 import { type ContextParts, HandlerContext, JobScope, runAsCurrent } from './context.ts'
-import type { WorkerParts } from './options.ts'
+import { LogBuffer } from './log-buffer.ts'
+import type { ResolvedWorkerOptions, WorkerParts } from './options.ts'
 
 interface ExecutionParts extends WorkerParts {
   readonly worker: string
   readonly consumer: Consumer
+  readonly keepLogs: ResolvedWorkerOptions['keepLogs']
   /** The outcome is decided and set on `active`. The handler's slot is free now. */
   onDecided(active: ActiveJob): void
   onLost(active: ActiveJob, reason: LostReason): void
@@ -48,7 +50,12 @@ export class Execution {
   constructor(parts: ExecutionParts) {
     this.#parts = parts
     const report = (active: ActiveJob, value: unknown): Promise<boolean> => this.#report(active, value)
-    this.#contextParts = { log: parts.log, worker: parts.worker, report }
+    this.#contextParts = { log: parts.log, worker: parts.worker, kept: logBufferOf(parts), report }
+  }
+
+  /** Writes what handlers have said. */
+  async close(): Promise<void> {
+    await this.#contextParts.kept?.close()
   }
 
   get #tracer() {
@@ -240,6 +247,13 @@ export class Execution {
     callHook(events, active, 'onProgress', (hooks) => hooks.onProgress?.(active.running, value))
     return true
   }
+}
+
+/** Null where the engine keeps no logs, or the worker shall not. */
+function logBufferOf({ engine, keepLogs, events, clock, worker, redactor }: ExecutionParts): LogBuffer | null {
+  if (engine.logs === undefined || keepLogs === null) return null
+  const onError = (error: unknown): void => events.emit('worker.error', { worker, during: 'logs', error })
+  return new LogBuffer({ clock, logs: engine.logs, worker, redactor, keep: keepLogs, onError })
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

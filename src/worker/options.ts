@@ -6,11 +6,13 @@ import { parseAgeingMs } from '../job/ageing.ts'
 import type { AnyJob, Log } from '../job/definition.ts'
 import type { Redactor } from '../job/error-record.ts'
 import type { Tracing } from '../job/job.ts'
+import { LOG_LEVELS, LOG_LINES_DEFAULT, LOG_LINES_MAX, type LogLevel } from '../job/job-log.ts'
 import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
 import type { Prepare } from '../keeper/parts.ts'
 import type { RetentionPolicy } from '../keeper/retention.ts'
 import type { Clock } from '../time/clock.ts'
 import { type Duration, parseDurationMs } from '../time/duration.ts'
+import type { KeptLogs } from './log-buffer.ts'
 
 export interface WorkerOptions {
   /** How many handlers run at once, over all types. Default: 10, or more if one of the types has a higher `concurrency`. */
@@ -39,6 +41,11 @@ export interface WorkerOptions {
   readonly id?: string
   /** What heartbeats call it, where several kinds of workers run one type. It must have one type. Default: its types. */
   readonly name?: string
+  /**
+   * What handlers say by `log` is kept with their jobs (`mill.logs`): lines of `level` or more severe, the newest `lines` of
+   * each job, at most 64 KB. Default: `{ level: 'info', lines: 200 }`, where the engine keeps logs. False: nothing is kept.
+   */
+  readonly keepLogs?: false | { readonly level?: LogLevel; readonly lines?: number }
   /** Stop gracefully on SIGTERM and SIGINT. Default: false. */
   readonly signals?: boolean
 }
@@ -54,6 +61,7 @@ const WORKER_NAMES: OptionNames<WorkerOptions> = {
   presence: true,
   id: true,
   name: true,
+  keepLogs: true,
   signals: true,
 }
 
@@ -67,6 +75,8 @@ export interface ResolvedWorkerOptions {
   readonly id: string | null
   /** Null: heartbeats have the types. */
   readonly name: string | null
+  /** Null: nothing is kept. */
+  readonly keepLogs: KeptLogs | null
   readonly signals: boolean
   readonly presence: boolean
 }
@@ -102,9 +112,23 @@ export function resolveWorkerOptions(options: WorkerOptions, jobs: readonly AnyJ
     pollMs,
     id: options.id ?? null,
     name: nameOf(options, jobs),
+    keepLogs: keepLogsOf(options.keepLogs),
     signals: options.signals ?? false,
     presence: options.presence ?? true,
   }
+}
+
+function keepLogsOf(given: WorkerOptions['keepLogs'] = {}): KeptLogs | null {
+  if (given === false) return null
+  refuseUnknown(given, { level: true, lines: true }, 'keepLogs')
+  const { level = 'info', lines = LOG_LINES_DEFAULT } = given
+  if (!LOG_LEVELS.includes(level)) {
+    throw new OptionError(`'keepLogs.level' is ${String(level)}; give one of ${LOG_LEVELS.join(', ')}`)
+  }
+  if (!Number.isInteger(lines) || lines < 1 || lines > LOG_LINES_MAX) {
+    throw new OptionError(`'keepLogs.lines' is ${lines}; give a whole number from 1 to ${LOG_LINES_MAX}`)
+  }
+  return { level, lines }
 }
 
 /** Heartbeats of several types under one name could not be told apart. */

@@ -51,6 +51,7 @@ export class WorkerRuntime {
       ...parts,
       worker,
       consumer,
+      keepLogs: options.keepLogs,
       onDecided: (active) => this.#decided(active),
       onLost: (active, reason) => this.#lose(active, reason),
     })
@@ -136,7 +137,7 @@ export class WorkerRuntime {
     this.#stopListening()
     this.#deadlines.close()
     this.#waiting.clear()
-    await this.leaseRenewer.close()
+    await Promise.all([this.leaseRenewer.close(), this.#execution.close()])
   }
 
   #plan(inHand: number): ClaimPlan | null {

@@ -1,4 +1,4 @@
-import { admitAgeing, admitDefinition } from '../engine/capability-checks.ts'
+import { admitAgeing, admitDefinition, logsOf } from '../engine/capability-checks.ts'
 import type { Consumer, SubscribedType } from '../engine/engine.ts'
 import { TallyWriter, TypeTally } from '../engine/history/tally.ts'
 import { pausesIn } from '../engine/pauses.ts'
@@ -60,6 +60,8 @@ export async function startWorker(
   const types = workedTypes(jobs, () => tallyFor(parts, options))
   for (const { definition } of types.values()) admitDefinition(engine, definition)
   if (options.ageingMs !== null) admitAgeing(engine)
+  // The default is for engines that keep logs; what is asked for is kept or refused.
+  if (given.keepLogs !== undefined && given.keepLogs !== false) logsOf(engine)
   const { recovery } = engine.capabilities
   if (given.reap !== undefined && given.reap !== false && recovery !== 'reaper') {
     throw new OptionError(`'reap' is given, but the ${engine.name} engine recovers expired leases itself; leave it out`)

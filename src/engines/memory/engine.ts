@@ -10,6 +10,7 @@ import type {
   Subscription,
   Transaction,
 } from '../../engine/engine.ts'
+import { type JobLogs, newestLines } from '../../engine/job-logs.ts'
 import { createMemoryRecords } from '../../engine/memory-records.ts'
 import type { Records } from '../../engine/records.ts'
 import type { Retention } from '../../engine/retention.ts'
@@ -58,6 +59,7 @@ export class MemoryEngine implements Engine {
   readonly deadLetters: DeadLetters
   readonly records: Records
   readonly retention: Retention
+  readonly logs: JobLogs
   readonly #clock: Clock
   readonly #store: MemoryStore
   readonly #closing = new AbortController()
@@ -85,6 +87,18 @@ export class MemoryEngine implements Engine {
       enqueue: (jobs, nowMs) => this.#open().enqueue(jobs, nowMs),
     })
     this.retention = createRetention(() => this.#open(), this.#clock)
+    this.logs = {
+      append: async (said, keep) => {
+        const store = this.#open()
+        for (const { job, skipped, lines } of said) {
+          const row = store.find(job.id)
+          if (row === null) continue
+          const first = (row.said.at(-1)?.seq ?? 0) + skipped + 1
+          row.said = newestLines([...row.said, ...lines.map((line, index) => ({ seq: first + index, line }))], keep)
+        }
+      },
+      read: async (id) => this.#open().find(id)?.said ?? [],
+    }
   }
 
   #oldestDue(): JobView | null {

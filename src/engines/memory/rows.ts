@@ -1,4 +1,5 @@
 import type { PayloadEdit } from '../../engine/dead-letters.ts'
+import type { KeptLine } from '../../engine/job-logs.ts'
 import type { Lease, Lost } from '../../engine/outcome.ts'
 import { effectiveRank } from '../../job/ageing.ts'
 import type { ErrorRecord, JobEvent, JobEventName, JobView, NewJob, StoredJob } from '../../job/job.ts'
@@ -29,6 +30,8 @@ export interface JobRow extends Heaped {
   /** Grows with every job stored, and never changes. */
   readonly serial: number
   readonly history: JobEvent[]
+  /** What its handler said. */
+  said: readonly KeptLine[]
   /** The order of the latest key's versions; null without one. */
   readonly seq: number | null
   /** Its place in the queue is (priority, dueMs, arrival); a newer version of a latest key takes over an older one's. */
@@ -52,6 +55,8 @@ export interface JobRow extends Heaped {
   durationMs: number | null
 }
 
+const NOTHING_SAID: readonly KeptLine[] = Object.freeze([])
+
 export function newRow(
   job: NewJob,
   place: { dueMs: number; arrival: number; seq: number | null },
@@ -62,6 +67,7 @@ export function newRow(
     createdAtMs: nowMs,
     serial: place.arrival,
     history: [],
+    said: NOTHING_SAID,
     ...place,
     heapIndex: -1,
     waitingFor: 0,

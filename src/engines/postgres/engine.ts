@@ -12,6 +12,7 @@ import type {
   Subscription,
   Transaction,
 } from '../../engine/engine.ts'
+import type { JobLogs } from '../../engine/job-logs.ts'
 import type { EngineSettings } from '../../engine/open.ts'
 import type { Outbox } from '../../engine/outbox.ts'
 import type { Records } from '../../engine/records.ts'
@@ -26,6 +27,7 @@ import { createDeadLetters } from './dead-letters.ts'
 import { insertJobs, isOneStatement, isPlain } from './enqueue.ts'
 import { toEngineError } from './faults.ts'
 import { countJobs, createControls, createInspector } from './inspector.ts'
+import { createLogs } from './job-logs.ts'
 import { adoptTypes, assertCurrent } from './migrate.ts'
 import { namesIn } from './names.ts'
 import { DEFAULTS, type PostgresOptions } from './options.ts'
@@ -66,6 +68,7 @@ export class PostgresEngine implements Engine {
   readonly deadLetters: DeadLetters
   readonly records: Records
   readonly retention: Retention
+  readonly logs: JobLogs
   readonly outbox: Outbox
   readonly #core: PostgresCore
   readonly #transactions: CallerTransactions
@@ -123,6 +126,7 @@ export class PostgresEngine implements Engine {
     this.deadLetters = createDeadLetters(core)
     this.records = createRecords(core)
     this.retention = createRetention(core)
+    this.logs = createLogs(core)
     this.outbox = createOutbox(core, transactions)
   }
 

@@ -1,5 +1,6 @@
 import { lastOf, type Versioned } from '../sql/schema-version.ts'
 import { ms } from './fragments.ts'
+import { logsSql } from './job-logs.ts'
 import { jobsSql, startsTable } from './jobs-table.ts'
 import { type Names, quote } from './names.ts'
 
@@ -108,6 +109,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 5, name: 'latest-keys', sql: latestKeysSql },
   { version: 6, name: 'records', sql: recordsSql },
   { version: 7, name: 'erasing', sql: erasingSql },
+  { version: 8, name: 'job-logs', needs: 7, sql: logsSql },
 ]
 
 /** The whole schema, as an empty database gets it. */

@@ -35,6 +35,7 @@ export interface Names {
   readonly records: string
   readonly outbox: string
   readonly audit: string
+  readonly logs: string
   readonly versions: string
   /** The declared types of the columns: text, unless the table is older than Millrace. */
   readonly idType: string
@@ -64,6 +65,7 @@ export function namesIn(schema: string, types: Partial<ColumnTypes> = {}): Names
     records: table('millrace_records'),
     outbox: table('millrace_outbox'),
     audit: table('millrace_audit'),
+    logs: table('millrace_logs'),
     versions: table('millrace_schema'),
     idType: types.idType ?? 'text',
     payloadType: types.payloadType ?? 'text',

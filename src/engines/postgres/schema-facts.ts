@@ -11,6 +11,7 @@ import * as expired from './expired.ts'
 import { NOW } from './fragments.ts'
 import * as history from './history.ts'
 import * as inspector from './inspector.ts'
+import * as jobLogs from './job-logs.ts'
 import { ADDED_COLUMNS, LEASE_COLUMNS } from './jobs-table.ts'
 import * as keepLimits from './keep-limits.ts'
 import * as latestKeys from './latest-keys.ts'
@@ -125,6 +126,7 @@ const MODULES: readonly object[] = [
   expired,
   history,
   inspector,
+  jobLogs,
   keepLimits,
   latestKeys,
   leases,

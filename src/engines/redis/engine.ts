@@ -12,6 +12,7 @@ import type {
   Subscription,
   Transaction,
 } from '../../engine/engine.ts'
+import type { JobLogs } from '../../engine/job-logs.ts'
 import type { EngineSettings } from '../../engine/open.ts'
 import type { Records } from '../../engine/records.ts'
 import type { Retention } from '../../engine/retention.ts'
@@ -24,6 +25,7 @@ import { countJobs } from './counts.ts'
 import { RedisDatabase, type Source } from './database.ts'
 import { createDeadLetters } from './dead-letters.ts'
 import { createInspector } from './inspector.ts'
+import { createLogs } from './job-logs.ts'
 import { createControls } from './leases.ts'
 import { DEFAULTS, type RedisOptions } from './options.ts'
 import { createRecords } from './records.ts'
@@ -60,6 +62,7 @@ export class RedisEngine implements Engine {
   readonly deadLetters: DeadLetters
   readonly records: Records
   readonly retention: Retention
+  readonly logs: JobLogs
   readonly #core: RedisCore
   #closing: Promise<void> | null = null
 
@@ -94,6 +97,7 @@ export class RedisEngine implements Engine {
     this.deadLetters = createDeadLetters(core)
     this.records = createRecords(core)
     this.retention = createRetention(core)
+    this.logs = createLogs(core)
   }
 
   close(): Promise<void> {

@@ -127,9 +127,17 @@ if #queues == 0 then queues = call('SMEMBERS', KEYS[1]) end
 
 local function expireAgain(q, id)
   call('DEL', q.base .. id .. ':lock')
-  -- The claim added the last two lines: the start and its expiry.
-  local start = cjson.decode(call('LINDEX', q.base .. id .. ':logs', -2))
-  call('LTRIM', q.base .. id .. ':logs', 0, -3)
+  -- The claim added the last two events: the start and its expiry. What the old holder said may stand behind them.
+  local log, added, start = q.base .. id .. ':logs', 0, {}
+  local all = call('LRANGE', log, 0, -1)
+  for at = #all, 1, -1 do
+    if added == 2 then break end
+    if not isSaid(all[at]) then
+      added, start = added + 1, cjson.decode(all[at])
+      call('LSET', log, at - 1, '')
+    end
+  end
+  call('LREM', log, -added, '')
   if start.worker then call('HSET', q.base .. id, 'pb', start.worker) else call('HDEL', q.base .. id, 'pb') end
 end
 

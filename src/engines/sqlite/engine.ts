@@ -13,6 +13,7 @@ import type {
   Subscription,
   Transaction,
 } from '../../engine/engine.ts'
+import type { JobLogs } from '../../engine/job-logs.ts'
 import type { EngineSettings } from '../../engine/open.ts'
 import type { Outbox } from '../../engine/outbox.ts'
 import type { Records } from '../../engine/records.ts'
@@ -37,6 +38,7 @@ import { toEngineError } from './faults.ts'
 import { assertLocal, readMounts } from './file-system.ts'
 import { foldLog } from './fold-log.ts'
 import { createControls, createInspector } from './inspector.ts'
+import { createLogs } from './job-logs.ts'
 import { applyMigrations, assertCurrent, needsMigration } from './migrate.ts'
 import { createOutbox } from './outbox.ts'
 import { createRecords } from './records.ts'
@@ -80,6 +82,7 @@ export class SqliteEngine implements Engine {
   readonly deadLetters: DeadLetters
   readonly records: Records
   readonly retention: Retention
+  readonly logs: JobLogs
   readonly outbox: Outbox
   readonly #core: SqliteCore
   readonly #options: SqliteOptions
@@ -116,6 +119,7 @@ export class SqliteEngine implements Engine {
     this.deadLetters = createDeadLetters(core)
     this.records = createRecords(core)
     this.retention = createRetention(core)
+    this.logs = createLogs(core)
     this.outbox = createOutbox(core)
   }
 

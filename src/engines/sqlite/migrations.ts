@@ -1,5 +1,6 @@
 import { lastOf, type Versioned } from '../sql/schema-version.ts'
 import type { Connection } from './database.ts'
+import { JOB_LOGS } from './job-logs.ts'
 
 /**
  * The `job_queue` table of the conversation pipeline with its indexes and trigger, by their exact names. A table that
@@ -292,6 +293,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 6, name: 'records', statements: () => [RECORDS] },
   { version: 7, name: 'ended-jobs', statements: () => [ENDED_JOBS] },
   { version: 8, name: 'erasing', statements: () => [ERASING] },
+  { version: 9, name: 'job-logs', needs: 8, statements: () => [JOB_LOGS] },
 ]
 
 export const SCHEMA_VERSION: number = lastOf(MIGRATIONS)

@@ -11,6 +11,7 @@ import * as enqueue from './enqueue.ts'
 import * as expired from './expired.ts'
 import * as history from './history.ts'
 import * as inspector from './inspector.ts'
+import * as jobLogs from './job-logs.ts'
 import * as keepLimits from './keep-limits.ts'
 import * as lanes from './lanes.ts'
 import * as latestKeys from './latest-keys.ts'
@@ -133,6 +134,7 @@ const MODULES: readonly object[] = [
   expired,
   history,
   inspector,
+  jobLogs,
   keepLimits,
   lanes,
   latestKeys,

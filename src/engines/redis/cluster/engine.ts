@@ -13,6 +13,7 @@ import type {
   Subscription,
   Transaction,
 } from '../../../engine/engine.ts'
+import type { JobLogs } from '../../../engine/job-logs.ts'
 import type { EngineSettings } from '../../../engine/open.ts'
 import type { Records } from '../../../engine/records.ts'
 import type { Retention } from '../../../engine/retention.ts'
@@ -26,6 +27,7 @@ import { ClusterConsumer } from './consumer.ts'
 import { createDeadLetters } from './dead-letters.ts'
 import { enqueueByType } from './enqueue.ts'
 import { createControls, createInspector } from './inspector.ts'
+import { createLogs } from './job-logs.ts'
 import { ClusterNodes, type ClusterSource } from './nodes.ts'
 import { createRecords } from './records.ts'
 import { createRetention } from './retention.ts'
@@ -44,6 +46,7 @@ export class RedisClusterEngine implements Engine {
   readonly deadLetters: DeadLetters
   readonly records: Records
   readonly retention: Retention
+  readonly logs: JobLogs
   readonly #stores: TypeStores
   readonly #clock: Clock
   readonly #consumers = new Set<ClusterConsumer>()
@@ -78,6 +81,7 @@ export class RedisClusterEngine implements Engine {
     this.deadLetters = createDeadLetters(stores)
     this.records = createRecords(stores)
     this.retention = createRetention(stores)
+    this.logs = createLogs(stores)
   }
 
   async close(): Promise<void> {

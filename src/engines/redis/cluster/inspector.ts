@@ -58,7 +58,7 @@ async function waitFor(stores: TypeStores, id: string, wait: Wait): Promise<JobV
 }
 
 /** The store that has the job; null where none has. */
-async function storeOf(stores: TypeStores, id: string): Promise<RedisEngine | null> {
+export async function storeOf(stores: TypeStores, id: string): Promise<RedisEngine | null> {
   const [view] = await findJobs(stores, [id])
   return view == null ? null : stores.of(view.type)
 }

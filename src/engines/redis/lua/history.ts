@@ -10,11 +10,31 @@ local function attemptsOf(q, id)
   return (tonumber(counts[1] or nil) or 0) + (tonumber(counts[2] or nil) or 0)
 end
 
+-- What handlers said stands in the same list (job-logs.ts), and has bounds of its own.
+local function isSaid(line)
+  return string.sub(line, 1, 7) == '{"seq":'
+end
+
+local function dropOldestEvents(log)
+  local all, events, dropped = call('LRANGE', log, 0, -1), 0, 0
+  for _, line in ipairs(all) do
+    if not isSaid(line) then events = events + 1 end
+  end
+  for at, line in ipairs(all) do
+    if events - dropped <= ${HISTORY_MAX} then break end
+    if not isSaid(line) then
+      call('LSET', log, at - 1, '')
+      dropped = dropped + 1
+    end
+  end
+  if dropped > 0 then call('LREM', log, dropped, '') end
+end
+
 local function addEvent(q, id, event, attempt, worker, detail, at)
   local log = q.base .. id .. ':logs'
   local lines = call('RPUSH', log,
     cjson.encode({ at = at or now, event = event, attempt = attempt, worker = worker, detail = detail }))
-  if lines > ${HISTORY_MAX} then call('LTRIM', log, -${HISTORY_MAX}, -1) end
+  if lines > ${HISTORY_MAX} then dropOldestEvents(log) end
 end
 
 local function addStartEvent(q, id, attempt)
