@@ -103,6 +103,7 @@ export const FACETS: Readonly<Record<Facet, FacetOf>> = {
     limit: 'cannot list jobs by every state',
   },
   cancellation: { isThere: ({ mill }) => mill.engine.controls !== undefined, limit: 'cannot cancel a job' },
+  logs: { isThere: ({ mill }) => mill.engine.logs !== undefined, limit: 'keeps no logs of jobs' },
   deadLetters: { isThere: ({ desk }) => desk !== null, limit: 'keeps no dead letters' },
   schedules: { isThere: ({ mill }) => mill.engine.records !== undefined, limit: 'keeps no schedules' },
   presence: {

@@ -5,8 +5,11 @@ import path from 'node:path'
 import { test } from 'node:test'
 import { ROOT } from './source.ts'
 
-/** Lower it when a method goes. The aim is 35. `workers` was added so that health sees the workers of Kafka. */
-const METHODS_MAX = 38
+/**
+ * Lower it when a method goes. The aim is 35. `workers` was added so that health sees the workers of Kafka, `append` and
+ * `read` so that jobs keep what their handlers say.
+ */
+const METHODS_MAX = 40
 /** `slots` was added for `concurrency` over all workers. */
 const FLAGS_MAX = 16
 

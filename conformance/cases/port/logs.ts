@@ -163,7 +163,8 @@ export const keptLogs: CaseFile = {
         const consumer = await stage.consume()
         for (const lease of await stage.take(consumer, 5)) {
           const { id } = lease.job
-          if (id === unkept) await stage.settle(consumer, lease, { kind: 'complete', result: '1', durationMs: 1, keep: 0 })
+          if (id === unkept)
+            await stage.settle(consumer, lease, { kind: 'complete', result: '1', durationMs: 1, keep: 0 })
           if (id === swept) await stage.settle(consumer, lease, complete)
           if (id === purged || id === erased) await stage.settle(consumer, lease, dead)
         }

@@ -32,6 +32,7 @@ export const PLACES: { readonly [Id in RouteId]: `${Routes[Id]['method']} ${Rout
   listTopics: 'get /api/v1/topics',
   listJobs: 'get /api/v1/jobs',
   showJob: 'get /api/v1/jobs/{id}',
+  showJobLogs: 'get /api/v1/jobs/{id}/logs',
   explainJob: 'get /api/v1/jobs/{id}/explain',
   enqueueJob: 'post /api/v1/jobs',
   cancelJob: 'post /api/v1/jobs/{id}/cancel',

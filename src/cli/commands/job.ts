@@ -8,9 +8,12 @@ import { type Cli, examples, type SharedOptions, withExistingMill } from '../cli
 import { formatDuration, formatTime, styleOf, triesOf } from '../format.ts'
 import { loadJobs } from '../modules.ts'
 import { printable, printTable } from '../terminal.ts'
+import { followLog, printLog } from './job-logs.ts'
 
 interface JobOptions extends SharedOptions {
   readonly payload?: true
+  readonly logs?: true
+  readonly follow?: true
 }
 
 export function addJob(program: Command, cli: Cli): void {
@@ -20,11 +23,15 @@ export function addJob(program: Command, cli: Cli): void {
     .description('Show one job: why it is not running or what it does, its properties and its history.')
     .argument('<id>', 'the id that enqueue printed; on Kafka also topic/partition/offset')
     .option('--payload', 'also show the payload, which may hold secrets')
+    .option('--logs', 'also show what its handler said')
+    .option('--follow', 'only what its handler says, line by line, until the job is over')
     .addHelpText(
       'after',
       examples([
         ['millrace job 01K5X…', 'its state, times, result or error, and history'],
         ['millrace job 01K5X… --payload', 'with its payload'],
+        ['millrace job 01K5X… --logs', 'with what its handler said by `log`'],
+        ['millrace job 01K5X… --follow', 'what it says from now on, and what is kept of before'],
         ['millrace job bill/3/1042', 'the record at that place, on Kafka'],
         ['millrace job 01K5X… --json | jq .history', 'for a script'],
       ]),
@@ -33,16 +40,25 @@ export function addJob(program: Command, cli: Cli): void {
 }
 
 async function showJob(cli: Cli, id: string, options: JobOptions): Promise<void> {
-  const { view, history, before, explanation } = await withExistingMill(cli, options, async (mill) => {
+  if (options.follow) {
+    await withExistingMill(cli, options, async (mill) => {
+      if ((await mill.job(id)) === null) throw new UnknownJobError(id)
+      await followLog(cli, mill, id, options)
+    })
+    return
+  }
+  const { view, history, before, explanation, log } = await withExistingMill(cli, options, async (mill) => {
     const view = await mill.job(id)
     if (view === null) throw new UnknownJobError(id)
     const explanation = await explainJob(mill, id, { clock: cli.clock })
     const history = (await mill.engine.inspector?.history(view.id)) ?? []
-    return { view, history, before: await readBefore(mill, view), explanation }
+    const log = options.logs ? await mill.logs(view.id) : null
+    return { view, history, before: await readBefore(mill, view), explanation, log }
   })
   if (options.json) {
     const { payload, ...rest } = view
-    const shown = { ...rest, ...(options.payload && { payload }), predecessors: before, history, explanation }
+    const more = { predecessors: before, history, explanation, ...(log !== null && { log }) }
+    const shown = { ...rest, ...(options.payload && { payload }), ...more }
     cli.terminal.print(JSON.stringify(shown))
     return
   }
@@ -51,6 +67,7 @@ async function showJob(cli: Cli, id: string, options: JobOptions): Promise<void>
   printFacts(cli, view, options.payload ?? false)
   printBefore(cli, view, before)
   printHistory(cli, history)
+  if (log !== null) printLog(cli, log)
 }
 
 function printFacts({ terminal, clock }: Cli, view: JobView, withPayload: boolean): void {

@@ -10,6 +10,7 @@ import {
   JobEvent,
   JobSummary,
   jobId,
+  LogLine,
   limit,
   NewTags,
   NewTenant,
@@ -58,6 +59,21 @@ export const JOB_ROUTES = routes({
       graph: z.array(z.object({ id: z.string(), type: z.string(), state: z.string(), after: z.array(z.string()) })),
       explanation: Explanation,
       audit: z.array(AuditEntry),
+    }),
+  },
+  showJobLogs: {
+    method: 'get',
+    path: '/api/v1/jobs/{id}/logs',
+    summary:
+      'What the handler of a job said, oldest first: the newest lines that are kept. `after`: only lines with a higher number.',
+    role: 'viewer',
+    needs: 'logs',
+    params,
+    query: z.strictObject({ after: z.coerce.number().int().min(0).default(0) }),
+    answer: z.object({
+      lines: z.array(LogLine),
+      /** How many lines it said that are no longer kept. */
+      dropped: z.number(),
     }),
   },
   explainJob: {

@@ -13,6 +13,7 @@ export type Facet =
   | 'inspection'
   | 'listingByState'
   | 'cancellation'
+  | 'logs'
   | 'deadLetters'
   | 'schedules'
   | 'presence'

@@ -1,5 +1,6 @@
 /** Shapes that several routes share. Times are milliseconds since 1970; names are those of the package's API. */
 import { z } from 'zod'
+import { LOG_LEVELS } from '../../job/job-log.ts'
 import { JOB_STATES } from '../../job/states.ts'
 import { TAG_LENGTH_MAX, TAGS_MAX } from '../../job/tags.ts'
 
@@ -99,6 +100,19 @@ export const JobEvent = z.object({
   attempt: z.number(),
   worker: z.string().nullable(),
   detail: z.record(z.string(), z.unknown()).nullable(),
+})
+
+/** What a handler said. */
+export const LogLine = z.object({
+  /** Counts every line of the job from 1, also those that are no longer kept. */
+  seq: z.number(),
+  /** By the clock of the worker. */
+  atMs: z.number(),
+  level: z.enum(LOG_LEVELS),
+  attempt: z.number(),
+  worker: z.string(),
+  message: z.string(),
+  fields: z.record(z.string(), z.unknown()).nullable(),
 })
 
 /** One action, with who and why. */

@@ -56,6 +56,11 @@ export function jobHandlers(admin: AdminContext): Handlers<keyof typeof JOB_ROUT
         audit: audit.map((entry) => auditOf(entry, redaction)),
       }
     },
+    async showJobLogs({ params: { id }, query: { after } }) {
+      await found(admin, id)
+      const { lines, dropped } = await mill.logs(id)
+      return { lines: lines.filter(({ seq }) => seq > after), dropped }
+    },
     explainJob: ({ params: { id } }) => explainJob(mill, id, explainWith),
     async enqueueJob({ body }, { caller }) {
       const { type, payload, reason, ...options } = omitUndefined(body)

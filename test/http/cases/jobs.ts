@@ -40,6 +40,29 @@ export const JOB_CASES: Cases<keyof typeof JOB_ROUTES> = {
     const none = await send('showJob', { params: { id: 'none/../x' } })
     assert.deepEqual([none.status, none.body.code], [404, 'ERR_JOB_UNKNOWN'])
   },
+  async showJobLogs({ ask, send, mill }) {
+    const { id } = await mill.enqueue('bill', { n: 1 })
+    const line = (message: string): string =>
+      JSON.stringify({ at: 5, level: 'warn', attempt: 1, worker: 'w', message, fields: { n: 1 } })
+    const said = [{ job: { id, type: 'bill' }, skipped: 2, lines: [line('one'), line('two')] }]
+    await mill.engine.logs?.append(said, { lines: 200, bytes: 65_536 })
+    const log = await ask('showJobLogs', { params: { id }, query: {} })
+    assert.deepEqual(
+      [log.dropped, log.lines.map(({ seq, message }) => [seq, message])],
+      [
+        2,
+        [
+          [3, 'one'],
+          [4, 'two'],
+        ],
+      ],
+    )
+    const newer = await ask('showJobLogs', { params: { id }, query: { after: 3 } })
+    assert.deepEqual(newer.lines, [
+      { seq: 4, atMs: 5, level: 'warn', attempt: 1, worker: 'w', message: 'two', fields: { n: 1 } },
+    ])
+    assert.equal((await send('showJobLogs', { params: { id: 'none' } })).status, 404)
+  },
   async explainJob({ ask, mill }) {
     const { id } = await mill.enqueue('bill', { n: 1 }, { delay: '1h' })
     const explanation = await ask('explainJob', { params: { id } })
