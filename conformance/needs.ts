@@ -12,7 +12,6 @@ import {
   diagnose,
   inspectorOf,
   leadershipOf,
-  logsOf,
   lookupIn,
   lookupOf,
   retentionOf,
@@ -105,20 +104,6 @@ export const retention: Excuse = {
     await refusesEnqueue(stage, { removeOnComplete: true })
     await refusesEnqueue(stage, { removeOnFail: 5 })
     await refusesWork(stage, { removeOnComplete: 5, backoff: { kind: 'fixed', delay: 0 } })
-  },
-}
-
-export const logs: Excuse = {
-  excuse: ({ logs: facet }) => (facet !== undefined ? null : 'keeps no logs of jobs'),
-  refusal: async (stage) => {
-    assert.equal(stage.engine.logs, undefined)
-    refuses(() => logsOf(stage.engine), stage)
-    const mill = await stage.mill()
-    const definition = defineJob({ type: stage.type, backoff: { kind: 'fixed', delay: 0 }, run: () => null })
-    await assert.rejects(
-      mill.work([definition], { keepLogs: { lines: 10 } }),
-      (error) => error instanceof UnsupportedError && error.engine === stage.engine.name,
-    )
   },
 }
 

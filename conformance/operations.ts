@@ -1,7 +1,9 @@
-/** The excuses for what operators see and do: who is at work, and which types are held back. */
+/** The excuses for what operators see and do: who is at work, what handlers say, and which types are held back. */
 import assert from 'node:assert/strict'
 import { limitStoreOf, pausesOf, presenceOf } from '../src/engine/capability-checks.ts'
+import { logsOf, pausesOf, presenceOf } from '../src/engine/capability-checks.ts'
 import { UnsupportedError } from '../src/errors.ts'
+import { defineJob } from '../src/job/definition.ts'
 import type { Excuse } from './case.ts'
 import { refuses } from './needs.ts'
 import type { Stage } from './stage.ts'
@@ -42,5 +44,13 @@ export const limiting: Excuse = {
     const { limits } = await stage.mill()
     const set = () => limits.set(stage.type, { concurrency: 1 })
     await refusesCalls(stage, [set, () => limits.reset(stage.type), () => limits.list()])
+export const logs: Excuse = {
+  excuse: ({ logs: facet }) => (facet !== undefined ? null : 'keeps no logs of jobs'),
+  refusal: async (stage) => {
+    assert.equal(stage.engine.logs, undefined)
+    refuses(() => logsOf(stage.engine), stage)
+    const mill = await stage.mill()
+    const definition = defineJob({ type: stage.type, backoff: { kind: 'fixed', delay: 0 }, run: () => null })
+    await refusesCalls(stage, [() => mill.work([definition], { keepLogs: { lines: 10 } })])
   },
 }

@@ -7,7 +7,7 @@ import type { WithPresence } from '../engine/presence.ts'
 import { messageOf, OptionError, UnknownTypeError } from '../errors.ts'
 import { Events } from '../events.ts'
 import type { AnyHandledJob, AnyJob, JobDefinition, Log } from '../job/definition.ts'
-import { type Redactor, redact } from '../job/error-record.ts'
+import { type Redactor, redactorOf } from '../job/error-record.ts'
 import type { JobEvent, JobView, NewJob, Tracing } from '../job/job.ts'
 import { type JobLog, readLog } from '../job/job-log.ts'
 import { refuseUnknown } from '../job/known-options.ts'
@@ -86,14 +86,13 @@ export class Mill {
 
   /** Use `open`. */
   constructor(engine: Engine & WithPresence, options: MillOptions) {
-    const own = options.redact
     this.engine = engine
     this.limits = new Limits(engine)
     this.#clock = options.clock ?? systemClock
     this.#random = options.random ?? Math.random
     this.#log = options.log ?? silentLog
     this.#lifetime = new Lifetime(this.#clock, this.#log)
-    this.#redact = own === undefined ? redact : (text) => own(redact(text))
+    this.#redact = redactorOf(options.redact)
     this.#bytesMax = options.payloadBytesMax ?? PAYLOAD_BYTES_MAX_DEFAULT
     this.#known = new Map((options.jobs ?? []).map((job) => [job.type, job]))
     this.events = new Events((error) => this.#log.error('An event listener threw', { error: messageOf(error) }))

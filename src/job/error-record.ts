@@ -38,6 +38,11 @@ export const redact: Redactor = (text) =>
     })
     .replace(LONG_NUMBER, '[number]')
 
+/** The default redactor, and a user's own after it. */
+export function redactorOf(own: Redactor | undefined): Redactor {
+  return own === undefined ? redact : (text) => own(redact(text))
+}
+
 /**
  * The same for a URL that could not be read. Everything up to its last @ may be a login, because a password may have any
  * character that should have been written as %XX.

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import type { CaseFile } from '../../case.ts'
 import { numberedJob, SOON_MS } from '../../crew.ts'
-import { inspection, logs, need } from '../../needs.ts'
+import { inspection, need } from '../../needs.ts'
+import { logs } from '../../operations.ts'
 
 export const said: CaseFile = {
   level: 'client',
@@ -9,7 +10,7 @@ export const said: CaseFile = {
   cases: [
     {
       name: 'what a handler says is kept with its job by attempt, redacted, and written without being waited for',
-      guarantees: [],
+      guarantees: ['I12'],
       ...need(logs, inspection),
       async run(stage) {
         const mill = await stage.mill()
@@ -41,7 +42,7 @@ export const said: CaseFile = {
     },
     {
       name: 'a worker that stops has written what its handlers said, and one that keeps no logs has not',
-      guarantees: [],
+      guarantees: ['I8', 'I12'],
       ...need(logs, inspection),
       async run(stage) {
         const mill = await stage.mill()

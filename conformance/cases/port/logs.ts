@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import type { Engine } from '../../../src/engine/engine.ts'
 import type { JobLogs } from '../../../src/engine/job-logs.ts'
 import type { CaseFile } from '../../case.ts'
-import { deadLetters, erasing, inspection, logs, need, retention } from '../../needs.ts'
+import { deadLetters, erasing, inspection, need, retention } from '../../needs.ts'
+import { logs } from '../../operations.ts'
 import { complete, dead, retry, type Stage } from '../../stage.ts'
 
 const KEEP = { lines: 200, bytes: 65_536 }
@@ -35,7 +36,7 @@ export const keptLogs: CaseFile = {
   cases: [
     {
       name: 'logs: lines are kept in their order and numbered over all calls, and every view reads them',
-      guarantees: [],
+      guarantees: ['I12'],
       ...need(logs),
       async run(stage) {
         const [{ id }, { id: silent }] = [await stage.put(), await stage.put()]
@@ -49,7 +50,7 @@ export const keptLogs: CaseFile = {
     },
     {
       name: 'logs: one call adds lines of many jobs, and drops those of a job that is not stored',
-      guarantees: [],
+      guarantees: ['I12'],
       ...need(logs),
       async run(stage) {
         const [{ id: a }, { id: b }] = [await stage.put(), await stage.put()]
@@ -65,7 +66,7 @@ export const keptLogs: CaseFile = {
     },
     {
       name: 'logs: the newest lines are kept, and numbers tell how many are gone',
-      guarantees: [],
+      guarantees: ['I10'],
       ...need(logs),
       async run(stage) {
         const { id } = await stage.put()
@@ -84,7 +85,7 @@ export const keptLogs: CaseFile = {
     },
     {
       name: 'logs: the newest bytes are kept, and always the last line',
-      guarantees: [],
+      guarantees: ['I10'],
       ...need(logs),
       async run(stage) {
         const { id } = await stage.put()
@@ -101,7 +102,7 @@ export const keptLogs: CaseFile = {
     },
     {
       name: 'logs: any text comes back as it was said',
-      guarantees: [],
+      guarantees: ['I10'],
       ...need(logs),
       async run(stage) {
         const { id } = await stage.put()
@@ -122,7 +123,7 @@ export const keptLogs: CaseFile = {
     },
     {
       name: 'logs: they stay over attempts, and a holder that has lost its lease still adds to them',
-      guarantees: [],
+      guarantees: ['I3', 'I12'],
       ...need(logs, inspection),
       async run(stage) {
         const { id } = await stage.put()
@@ -151,7 +152,7 @@ export const keptLogs: CaseFile = {
     },
     {
       name: 'logs: they go with a job that is not kept, one that is swept, purged or erased, and with no other',
-      guarantees: [],
+      guarantees: ['I9', 'I12'],
       ...need(logs, retention, deadLetters, erasing),
       async run(stage) {
         const jobs = await Promise.all(Array.from({ length: 5 }, () => stage.put()))
@@ -183,7 +184,7 @@ export const keptLogs: CaseFile = {
     },
     {
       name: 'logs: a long history and a long log do not push each other out',
-      guarantees: [],
+      guarantees: ['I10'],
       ...need(logs, inspection),
       async run(stage) {
         const { id } = await stage.put({ attempts: 500 })

@@ -5,7 +5,7 @@ import { NOW, rowsFrom } from './fragments.ts'
 import { type Names, quote } from './names.ts'
 
 /**
- * What handlers said. The trigger removes it with its job, whoever deletes the row; it acts once for each statement, with
+ * What handlers said. The trigger removes it with its job, whatever deletes the row; it acts once for each statement, with
  * the rights of the owner, so that a program that only cleans up jobs needs no others.
  */
 export function logsSql({ jobs, logs, schema }: Names): string {

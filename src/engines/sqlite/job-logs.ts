@@ -2,7 +2,7 @@ import type { JobLogs, KeptLine, SaidLines } from '../../engine/job-logs.ts'
 import type { SqliteCore } from './core.ts'
 import type { Connection } from './database.ts'
 
-/** What handlers said. The trigger removes it with its job, whoever deletes the row. */
+/** What handlers said. The trigger removes it with its job, whatever deletes the row. */
 export const JOB_LOGS = `
 CREATE TABLE IF NOT EXISTS job_logs (
   job_id TEXT NOT NULL,
