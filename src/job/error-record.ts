@@ -38,11 +38,6 @@ export const redact: Redactor = (text) =>
     })
     .replace(LONG_NUMBER, '[number]')
 
-/** The default redactor, and a user's own after it. */
-export function redactorOf(own: Redactor | undefined): Redactor {
-  return own === undefined ? redact : (text) => own(redact(text))
-}
-
 /**
  * The same for a URL that could not be read. Everything up to its last @ may be a login, because a password may have any
  * character that should have been written as %XX.
@@ -53,6 +48,11 @@ export function redactUrl(url: string): string {
   // Without the slashes a mistyped URL may have a login, and a path may have an @.
   const isLogin = scheme.endsWith('//') || login.includes(':')
   return redact(end === -1 || !isLogin ? url : `${scheme}[redacted]${url.slice(end)}`)
+}
+
+/** The default redactor, and a user's own after it. */
+export function redactorOf(own: Redactor | undefined): Redactor {
+  return own === undefined ? redact : (text) => own(redact(text))
 }
 
 /**
