@@ -1,7 +1,6 @@
 /** The excuses for what operators see and do: who is at work, what handlers say, and which types are held back. */
 import assert from 'node:assert/strict'
-import { limitStoreOf, pausesOf, presenceOf } from '../src/engine/capability-checks.ts'
-import { logsOf, pausesOf, presenceOf } from '../src/engine/capability-checks.ts'
+import { limitStoreOf, logsOf, pausesOf, presenceOf } from '../src/engine/capability-checks.ts'
 import { UnsupportedError } from '../src/errors.ts'
 import { defineJob } from '../src/job/definition.ts'
 import type { Excuse } from './case.ts'
@@ -44,6 +43,9 @@ export const limiting: Excuse = {
     const { limits } = await stage.mill()
     const set = () => limits.set(stage.type, { concurrency: 1 })
     await refusesCalls(stage, [set, () => limits.reset(stage.type), () => limits.list()])
+  },
+}
+
 export const logs: Excuse = {
   excuse: ({ logs: facet }) => (facet !== undefined ? null : 'keeps no logs of jobs'),
   refusal: async (stage) => {

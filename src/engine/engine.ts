@@ -222,9 +222,17 @@ export interface Lookup {
   oldestDue(): Promise<JobView | null>
 }
 
+/** A flow is stored in one call, so its jobs have neighbouring ids. More would be read for every look at a job. */
+export const SUCCESSORS_SEARCHED = 1_000
+
 export interface Inspector extends Lookup {
   /** Oldest first. */
   history(id: string): Promise<readonly JobEvent[]>
+  /**
+   * The ids of jobs that come directly after any of these (`after`): all that may still run, and of those that are over at
+   * least the ones among the next `SUCCESSORS_SEARCHED` jobs by id, as the jobs of one flow are.
+   */
+  successors(ids: readonly string[]): Promise<readonly string[]>
   /** Resolves with the job as soon as it is completed, dead or ended; with its present view at the time-out or abort. */
   waitFor(id: string, wait: { readonly waitMs: number; readonly signal: AbortSignal }): Promise<JobView | null>
 }

@@ -49,6 +49,7 @@ const inspector = (oldestDue: Inspector['oldestDue']): Inspector => ({
   find: async () => [],
   list: async () => [],
   history: async () => [],
+  successors: async () => [],
   waitFor: async () => null,
 })
 

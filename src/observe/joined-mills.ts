@@ -131,6 +131,7 @@ function joinInspectors(first: Inspector, engines: readonly JoinedMill['engine']
     find: (ids) => first.find(ids),
     list: (filter) => first.list(filter),
     history: (id) => first.history(id),
+    successors: (ids) => first.successors(ids),
     waitFor: (id, wait) => first.waitFor(id, wait),
     oldestDue: async () => {
       const found = await Promise.all(engines.map(({ inspector }) => inspector?.oldestDue() ?? null))

@@ -258,5 +258,32 @@ export const dependent: CaseFile = {
         await stage.expectCounts({ ready: 1, completed: 1 })
       },
     },
+    {
+      name: 'successors: those of a job are found while they wait, after they have finished, and until they are removed',
+      guarantees: ['I1'],
+      ...need(dependencies, inspection, retention),
+      async run(stage) {
+        const [first, other] = [await stage.put(), await stage.put()]
+        const next = async (ids: readonly string[]) => (await stage.put({ after: { ids, ifDead: 'run' } })).id
+        const [a, b] = [await next([first.id]), await next([first.id, other.id])]
+        const c = await next([a])
+        const after = async (...ids: readonly string[]) =>
+          [...((await stage.engine.inspector?.successors(ids)) ?? [])].sort()
+        const check = async (): Promise<void> => {
+          assert.deepEqual(await after(first.id), [a, b].sort())
+          assert.deepEqual(await after(other.id), [b])
+          assert.deepEqual(await after(first.id, a), [a, b, c].sort())
+          assert.deepEqual(await after(c), [])
+          assert.deepEqual(await after('unknown'), [])
+        }
+        await check()
+        const consumer = await stage.consume()
+        for (let n = 0; n < 5; n += 1) await stage.settle(consumer, await stage.one(consumer), complete)
+        await check()
+        const rules = [{ what: 'completed', beforeMs: stage.nowMs + 60_000 }] as const
+        await stage.engine.retention?.sweep(rules, { from: null, max: 100 })
+        assert.deepEqual(await after(first.id, a), [])
+      },
+    },
   ],
 }

@@ -32,6 +32,7 @@ export const PLACES: { readonly [Id in RouteId]: `${Routes[Id]['method']} ${Rout
   listTopics: 'get /api/v1/topics',
   listJobs: 'get /api/v1/jobs',
   showJob: 'get /api/v1/jobs/{id}',
+  showJobFlow: 'get /api/v1/jobs/{id}/flow',
   showJobLogs: 'get /api/v1/jobs/{id}/logs',
   explainJob: 'get /api/v1/jobs/{id}/explain',
   enqueueJob: 'post /api/v1/jobs',

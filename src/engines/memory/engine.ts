@@ -75,6 +75,7 @@ export class MemoryEngine implements Engine {
       list: async (filter) => this.#open().list(filter).map(toView),
       oldestDue: async () => this.#oldestDue(),
       history: async (id) => [...(this.#open().find(id)?.history ?? [])],
+      successors: async (ids) => this.#successors(new Set(ids)),
       waitFor: async (id, wait) => this.#waitFor(id, wait),
     }
     this.controls = {
@@ -108,6 +109,11 @@ export class MemoryEngine implements Engine {
       if (row.dueMs <= nowMs && (oldest === null || isDueBefore(row, oldest))) oldest = row
     }
     return viewOrNull(oldest)
+  }
+
+  #successors(ids: ReadonlySet<string>): readonly string[] {
+    const all = this.#open().list({ limit: Number.POSITIVE_INFINITY })
+    return all.flatMap(({ job }) => (job.after?.ids.some((id) => ids.has(id)) === true ? [job.id] : []))
   }
 
   async close(): Promise<void> {

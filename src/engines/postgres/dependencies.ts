@@ -1,4 +1,4 @@
-import type { Receipt } from '../../engine/engine.ts'
+import { type Receipt, SUCCESSORS_SEARCHED } from '../../engine/engine.ts'
 import { UnknownJobError } from '../../errors.ts'
 import type { NewJob } from '../../job/job.ts'
 import { redirect } from '../../job/predecessors.ts'
@@ -32,6 +32,19 @@ FROM ${rowsFrom('$2::text[]', '$3::text[]')} AS given (id, after) WHERE job.id::
 /** A condition on `job`: a job that may still run, or be replayed, comes after it and will need its result. */
 export function isAwaited({ edges }: Names): string {
   return `(job.awaited AND EXISTS (SELECT 1 FROM ${edges} AS edge WHERE edge.after_id = job.id::text))`
+}
+
+/** Those that may still run have edges; those that are over are looked for among the next jobs, if the job ever had one. */
+export const SUCCESSORS = ({ jobs, edges }: Names): string => `
+SELECT edge.job_id AS id, ${NOW} AS now FROM ${edges} AS edge WHERE edge.after_id = ANY ($2::text[])
+UNION SELECT later.id, ${NOW} AS now FROM (
+  SELECT job.id::text AS id, job.after FROM ${jobs} AS job WHERE job.id::text > $3
+    AND EXISTS (SELECT 1 FROM ${jobs} AS first WHERE first.id::text = ANY ($2::text[]) AND first.awaited)
+  ORDER BY job.id::text LIMIT ${SUCCESSORS_SEARCHED}) AS later
+WHERE later.after IS NOT NULL AND (later.after::jsonb -> 'ids') ?| $2::text[]`
+
+export function successorsOf(queries: Queries, ids: readonly string[]): Promise<readonly { readonly id: string }[]> {
+  return queries.rows<{ id: string }>(SUCCESSORS, ids, [...ids].sort()[0] ?? '')
 }
 
 type FindKnown = (queries: Queries, jobs: readonly NewJob[]) => Promise<readonly (string | null)[]>

@@ -4,6 +4,7 @@ import { storable } from '../../job/error-record.ts'
 import { type JobState, storedAs } from '../../job/states.ts'
 import type { PostgresCore } from './core.ts'
 import type { Queries } from './database.ts'
+import { successorsOf } from './dependencies.ts'
 import { DUE, event, LIVE, ms, NOW, UNLEASED, viewColumns } from './fragments.ts'
 import { readHistory } from './history.ts'
 import type { Names } from './names.ts'
@@ -109,6 +110,10 @@ export function createInspector(core: PostgresCore): Inspector {
         const row = await findRow(database, id)
         return row === null ? [] : readHistory(database, row)
       }),
+    successors: async (ids) => {
+      const found = await core.call('successors', (database) => successorsOf(database, ids))
+      return found.map(({ id }) => id)
+    },
     waitFor(id, wait) {
       const read = async () => {
         const seen = core.results.changes

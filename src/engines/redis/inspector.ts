@@ -1,4 +1,4 @@
-import type { Inspector, JobFilter } from '../../engine/engine.ts'
+import { type Inspector, type JobFilter, SUCCESSORS_SEARCHED } from '../../engine/engine.ts'
 import { type RemovedJobViews, waitUntilFinished } from '../../engine/wait-until-finished.ts'
 import type { JobView } from '../../job/job.ts'
 import { isEnded, type JobState } from '../../job/states.ts'
@@ -46,6 +46,7 @@ export function createInspector(parts: InspectorParts): Inspector {
       const found = toRow(row)
       return found === null ? [] : readHistory(found, listOf(log))
     },
+    successors: async (ids) => listOf(await database.run(successorsScript(), ids)).map(String),
     waitFor: (id, wait) => waitFor(parts, id, wait),
   }
 }
@@ -165,6 +166,39 @@ for index = 2, #ARGV do
   rows[index - 1] = q and rowOf(q, id) or 0
 end
 return rows
+`,
+)
+
+/**
+ * ARGV: time, and ids as Millrace knows them. Answers those of the jobs that come after any of them: those that may still run
+ * are in a set, those that are over are looked for among the next jobs of the index.
+ */
+const successorsScript = composeRead(
+  'successors',
+  `
+local wanted, found, met, first = {}, {}, {}, ARGV[2]
+local function add(id)
+  if not met[id] then met[id], found[#found + 1] = true, id end
+end
+for index = 2, #ARGV do
+  wanted[ARGV[index]] = true
+  if ARGV[index] < first then first = ARGV[index] end
+  for _, member in ipairs(call('SMEMBERS', own('after:' .. ARGV[index]))) do
+    local name, id = string.match(member, '^([^:]*):(.*)$')
+    add(publicId(queueOf(name), id))
+  end
+end
+for _, entry in ipairs(call('ZRANGEBYLEX', own('index'), '(' .. first .. ':', '+', 'LIMIT', 0, ${SUCCESSORS_SEARCHED + 1})) do
+  local public, name = string.match(entry, '^(.*):([^:]*)$')
+  local q, id = queueOf(name), public
+  local foreign = string.gsub(name, '/', ':') .. '#'
+  if string.sub(id, 1, #foreign) == foreign then id = string.sub(id, #foreign + 1) end
+  local after = call('HGET', q.base .. id, 'mrAfter')
+  for _, before in ipairs(after and cjson.decode(after).ids or {}) do
+    if wanted[before] then add(public) end
+  end
+end
+return found
 `,
 )
 

@@ -1,3 +1,4 @@
+import { SUCCESSORS_SEARCHED } from '../../engine/engine.ts'
 import type { Lease } from '../../engine/outcome.ts'
 import { UnknownJobError } from '../../errors.ts'
 import type { Predecessors } from '../../job/job.ts'
@@ -49,6 +50,18 @@ WHERE id IN (SELECT job_id FROM job_after WHERE after_id = :id)`
 
 /** A condition on `job_queue`: a job that may still run, or be replayed, comes after this one and will need its result. */
 export const IS_AWAITED = `EXISTS (SELECT 1 FROM job_after WHERE job_after.after_id = job_queue.id)`
+
+/** Those that may still run have links; those that are over are looked for among the next jobs. */
+export const SUCCESSORS = `
+SELECT job_id AS id FROM job_after WHERE after_id IN (SELECT value FROM json_each(:ids))
+UNION SELECT id FROM (SELECT id, predecessors FROM job_queue WHERE id > :first ORDER BY id LIMIT ${SUCCESSORS_SEARCHED})
+WHERE predecessors IS NOT NULL AND EXISTS (
+  SELECT 1 FROM json_each(predecessors, '$.ids') AS before WHERE before.value IN (SELECT value FROM json_each(:ids)))`
+
+export function successorsOf(connection: Connection, ids: readonly string[]): readonly string[] {
+  const given = { ids: JSON.stringify(ids), first: [...ids].sort()[0] ?? '' }
+  return (connection.prepare(SUCCESSORS).all(given) as { id: string }[]).map(({ id }) => id)
+}
 
 /** Links a new job to its predecessors and returns how many of them hold it back. Inside a write transaction. */
 export function linkPredecessors(connection: Connection, id: string, { ids, ifDead }: Predecessors): number {

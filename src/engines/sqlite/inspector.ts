@@ -5,7 +5,7 @@ import { type JobState, STORED_STATES, type StoredState, storedAs } from '../../
 import { toIso } from '../../time/iso.ts'
 import type { SqliteCore, SqliteStore } from './core.ts'
 import type { Connection } from './database.ts'
-import { forgetPredecessors, reviewSuccessors } from './dependencies.ts'
+import { forgetPredecessors, reviewSuccessors, successorsOf } from './dependencies.ts'
 import { readHistory, recordEvent } from './history.ts'
 import { UNBLOCK_LATEST } from './latest-keys.ts'
 import { KEY_RELEASED, toMs, toView, UNLEASED, VIEW_COLUMNS, type ViewRow } from './rows.ts'
@@ -83,6 +83,7 @@ export function createInspector(core: SqliteCore): Inspector {
         const row = findRow(core, id)
         return row === undefined ? [] : readHistory(core.connection, row)
       }),
+    successors: (ids) => core.read('successors', () => successorsOf(core.connection, ids)),
     waitFor(id, wait) {
       const changed = (ms: number): Promise<void> => core.wakeups.wait(ms, wait.signal)
       const read = async () => ({ view: await core.read('find', () => viewOf(id)), changed })

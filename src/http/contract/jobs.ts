@@ -26,6 +26,8 @@ export const Duration = z.union([
   z.number().int().min(0),
 ])
 
+const GraphNode = z.object({ id: z.string(), type: z.string(), state: z.string(), after: z.array(z.string()) })
+
 const EnqueueReceipt = z.object({ id: z.string(), status: z.enum(['enqueued', 'duplicate', 'replaced', 'stale']) })
 
 export const JOB_ROUTES = routes({
@@ -56,9 +58,23 @@ export const JOB_ROUTES = routes({
       job: JobDetail,
       history: z.array(JobEvent),
       /** Its predecessors, and theirs, as far as they are stored. */
-      graph: z.array(z.object({ id: z.string(), type: z.string(), state: z.string(), after: z.array(z.string()) })),
+      graph: z.array(GraphNode),
       explanation: Explanation,
       audit: z.array(AuditEntry),
+    }),
+  },
+  showJobFlow: {
+    method: 'get',
+    path: '/api/v1/jobs/{id}/flow',
+    summary:
+      'A job with all jobs that it comes after, directly or not, and all that come after it: at most 201. `cut`: there are more.',
+    role: 'viewer',
+    needs: 'listingByState',
+    params,
+    answer: z.object({
+      /** The job itself is the first. A predecessor that is no longer stored has the state `removed`. */
+      nodes: z.array(GraphNode),
+      cut: z.boolean(),
     }),
   },
   showJobLogs: {

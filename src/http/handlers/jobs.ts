@@ -1,7 +1,7 @@
 import type { Receipt } from '../../engine/engine.ts'
 import { MillraceError, UnknownJobError } from '../../errors.ts'
 import { explainJob } from '../../explain/explain.ts'
-import { graphOf } from '../../explain/graph.ts'
+import { flowOf, graphOf } from '../../explain/graph.ts'
 import { defineJob } from '../../job/definition.ts'
 import type { JobView } from '../../job/job.ts'
 import { omitUndefined } from '../../job/known-options.ts'
@@ -56,6 +56,7 @@ export function jobHandlers(admin: AdminContext): Handlers<keyof typeof JOB_ROUT
         audit: audit.map((entry) => auditOf(entry, redaction)),
       }
     },
+    showJobFlow: ({ params: { id } }) => flowOf(mill, id),
     async showJobLogs({ params: { id }, query: { after } }) {
       await found(admin, id)
       const { lines, dropped } = await mill.logs(id)

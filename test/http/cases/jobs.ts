@@ -40,6 +40,22 @@ export const JOB_CASES: Cases<keyof typeof JOB_ROUTES> = {
     const none = await send('showJob', { params: { id: 'none/../x' } })
     assert.deepEqual([none.status, none.body.code], [404, 'ERR_JOB_UNKNOWN'])
   },
+  async showJobFlow({ ask, send, mill }) {
+    const first = await mill.enqueue('bill', { n: 1 })
+    const { id } = await mill.enqueue('bill', { n: 2 }, { after: first })
+    const last = await mill.enqueue('bill', { n: 3 }, { after: id })
+    const { nodes, cut } = await ask('showJobFlow', { params: { id } })
+    assert.deepEqual(
+      nodes.map((node) => [node.id, node.state, node.after]),
+      [
+        [id, 'queued', [first.id]],
+        [first.id, 'queued', []],
+        [last.id, 'queued', [id]],
+      ],
+    )
+    assert.equal(cut, false)
+    assert.equal((await send('showJobFlow', { params: { id: 'none' } })).status, 404)
+  },
   async showJobLogs({ ask, send, mill }) {
     const { id } = await mill.enqueue('bill', { n: 1 })
     const line = (message: string): string =>

@@ -25,6 +25,10 @@ export function createInspector(stores: TypeStores): Inspector {
       return due.sort((a, b) => a.runAtMs - b.runAtMs || (a.id < b.id ? -1 : 1))[0] ?? null
     },
     history: async (id) => (await storeOf(stores, id))?.inspector.history(id) ?? [],
+    async successors(ids) {
+      const found = await Promise.all((await storesFor(stores, ids)).map(({ inspector }) => inspector.successors(ids)))
+      return found.flat()
+    },
     waitFor: (id, wait) => waitFor(stores, id, wait),
   }
 }
