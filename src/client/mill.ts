@@ -4,14 +4,14 @@ import type { Counts, Engine, JobFilter, Receipt, Transaction } from '../engine/
 import { openEngine, openWithPresence } from '../engine/open.ts'
 import type { Pause } from '../engine/pauses.ts'
 import type { WithPresence } from '../engine/presence.ts'
-import { messageOf, OptionError, UnknownTypeError } from '../errors.ts'
+import { messageOf, UnknownTypeError } from '../errors.ts'
 import { Events } from '../events.ts'
 import type { AnyHandledJob, AnyJob, JobDefinition, Log } from '../job/definition.ts'
 import { type Redactor, redactorOf } from '../job/error-record.ts'
 import type { JobEvent, JobView, NewJob, Tracing } from '../job/job.ts'
 import { type JobLog, readLog } from '../job/job-log.ts'
 import { refuseUnknown } from '../job/known-options.ts'
-import { type EnqueueOptions, PAYLOAD_BYTES_MAX_DEFAULT } from '../job/options.ts'
+import { PAYLOAD_BYTES_MAX_DEFAULT } from '../job/options.ts'
 import type { Keeper, KeeperOptions } from '../keeper/keeper.ts'
 import type { Prepare } from '../keeper/parts.ts'
 import { Timetable } from '../keeper/timetable.ts'
@@ -28,6 +28,7 @@ import { Lifetime } from './lifetime.ts'
 import { Limits } from './limits.ts'
 import { keeperCode, workerCode, workerIdCode } from './on-use.ts'
 import {
+  checkBytesMax,
   checkDefinitions,
   checkFilter,
   criticalTypes,
@@ -37,6 +38,7 @@ import {
   MILL_NAMES,
   type MillOptions,
   type PayloadAndOptions,
+  refuseOptionsOfOne,
   WITHIN_NAMES,
 } from './options.ts'
 import { type Preparation, prepareJobs } from './prepare.ts'
@@ -55,9 +57,7 @@ export interface Enqueued<Result> extends Receipt {
  */
 export async function open(target: EngineTarget, options: MillOptions = {}): Promise<Mill> {
   refuseUnknown(options, MILL_NAMES, 'open')
-  const bytesMax = options.payloadBytesMax ?? PAYLOAD_BYTES_MAX_DEFAULT
-  if (!Number.isInteger(bytesMax) || bytesMax < 1)
-    throw new OptionError(`'payloadBytesMax' is ${bytesMax}; give bytes from 1`)
+  checkBytesMax(options.payloadBytesMax)
   checkDefinitions(options.jobs ?? [])
   const { presence, clock = systemClock, migrate = true } = options
   const settings = { clock, migrate }
@@ -124,11 +124,7 @@ export class Mill {
     payloads: readonly NoInfer<Input>[],
     options: Omit<EnqueueWithinOptions, 'key' | 'latest'> = {},
   ): Promise<readonly Enqueued<Result>[]> {
-    // The type excludes them. Without types, all jobs but the first would be dropped as duplicates.
-    const one: EnqueueOptions = options
-    if (one.key !== undefined || one.latest !== undefined) {
-      throw new OptionError(`'key' and 'latest' belong to one job; enqueue these jobs one by one`)
-    }
+    refuseOptionsOfOne(options)
     return this.#enqueueAll(job, payloads, options)
   }
 

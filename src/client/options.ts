@@ -5,7 +5,7 @@ import type { AnyJob, Log } from '../job/definition.ts'
 import type { Redactor } from '../job/error-record.ts'
 import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
 import { checkListLimit } from '../job/list-limit.ts'
-import { ENQUEUE_NAMES, type EnqueueOptions } from '../job/options.ts'
+import { ENQUEUE_NAMES, type EnqueueOptions, PAYLOAD_BYTES_MAX_DEFAULT } from '../job/options.ts'
 import { JOB_STATES } from '../job/states.ts'
 import type { Alerter } from '../observe/alerts/dead-letter-alerts.ts'
 import type { Clock } from '../time/clock.ts'
@@ -110,4 +110,15 @@ export function checkFilter(filter: JobFilter): JobFilter {
     throw new OptionError(`'state' is '${state}'; give one of ${JOB_STATES.join(', ')}`)
   }
   return filter
+}
+
+export function checkBytesMax(bytesMax: number = PAYLOAD_BYTES_MAX_DEFAULT): void {
+  if (Number.isInteger(bytesMax) && bytesMax >= 1) return
+  throw new OptionError(`'payloadBytesMax' is ${bytesMax}; give bytes from 1`)
+}
+
+/** The type of `enqueueMany` excludes them. Without types, all jobs but the first would be dropped as duplicates. */
+export function refuseOptionsOfOne({ key, latest }: EnqueueOptions): void {
+  if (key === undefined && latest === undefined) return
+  throw new OptionError(`'key' and 'latest' belong to one job; enqueue these jobs one by one`)
 }

@@ -48,10 +48,7 @@ export class WorkerRuntime {
     this.#isRemote = consumer.isRemote === true
     this.#ahead = new ClaimAhead(clock, slots.concurrency, this.#isRemote)
     this.#execution = new Execution({
-      ...parts,
-      worker,
-      consumer,
-      keepLogs: options.keepLogs,
+      ...{ ...parts, worker, consumer, keepLogs: options.keepLogs },
       onDecided: (active) => this.#decided(active),
       onLost: (active, reason) => this.#lose(active, reason),
     })

@@ -9,10 +9,6 @@ import { ROOT } from './source.ts'
  * Lower it when a method goes. The aim is 35. `workers` was added so that health sees the workers of Kafka, `append` and
  * `read` so that jobs keep what their handlers say, `successors` so that a flow can be shown whole.
  */
-/**
- * Lower it when a method goes. The aim is 35. `workers` was added so that health sees the workers of Kafka, `append` and
- * `read` so that jobs keep what their handlers say, `successors` so that a flow can be shown whole.
- */
 const METHODS_MAX = 41
 /** `slots` was added for `concurrency` over all workers. */
 const FLAGS_MAX = 16
