@@ -46,10 +46,7 @@ const beat = (instance: string, status: Beat['status'] = 'RUNNING', type = 'mail
 
 const inspector = (oldestDue: Inspector['oldestDue']): Inspector => ({
   oldestDue,
-  find: async () => [],
-  list: async () => [],
-  history: async () => [],
-  successors: async () => [],
+  ...{ find: async () => [], list: async () => [], history: async () => [], successors: async () => [] },
   waitFor: async () => null,
 })
 
