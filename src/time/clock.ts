@@ -54,18 +54,18 @@ function realClock(keepsAlive: boolean): Clock {
 
 export const systemClock: Clock = realClock(true)
 
-/** Waits that may end sooner end at multiples of this; the rest of a timer that fires a little early counts as none. */
+/** Long waits that may end sooner end at multiples of this; the rest of a timer that fires a little early counts as none. */
 const SHARED_MS = 5_000
 const EARLY_MS = 5
 
 /**
  * `ms` or less, so that several waits of a process end together: what an idle process costs is mostly how often it wakes up.
- * For looks that are repeated. Waits below 5 s stay as they are.
+ * For looks that are repeated. Waits below 5 s stay as they are, unless `stepMs` says at multiples of what they end.
  */
-export function sharedWait(clock: Pick<Clock, 'monotonicMs'>, ms: number): number {
-  if (ms < SHARED_MS) return ms
+export function sharedWait(clock: Pick<Clock, 'monotonicMs'>, ms: number, stepMs: number = SHARED_MS): number {
+  if (ms < stepMs) return ms
   const nowMs = clock.monotonicMs()
-  return Math.floor((nowMs + ms + EARLY_MS) / SHARED_MS) * SHARED_MS - nowMs
+  return Math.floor((nowMs + ms + EARLY_MS) / stepMs) * stepMs - nowMs
 }
 
 /** When the `monotonicMs` of this thread was 0, on a scale that all threads of the process share. */

@@ -64,5 +64,5 @@ test('a consumer that looks by itself is asked less often, unless the user says 
     await loop.stop()
     return waitMs
   }
-  assert.deepEqual([await waits(false, null), await waits(true, null), await waits(true, 200)], [1_000, 5_000, 200])
+  assert.deepEqual([await waits(false, null), await waits(true, null), await waits(true, 200)], [1_000, 30_000, 200])
 })

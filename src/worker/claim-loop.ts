@@ -30,7 +30,7 @@ interface Claim {
 
 /** How often to look for jobs, and how often to ask again a consumer that looks by itself. */
 const POLL_MS = 1_000
-const AGAIN_MS = 5_000
+const AGAIN_MS = 30_000
 /** Fewer jobs than this, and than were asked for, mean that the store has no more. */
 const MANY = 16
 /** An empty answer that arrives sooner than this did not wait. */

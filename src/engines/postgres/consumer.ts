@@ -33,6 +33,8 @@ interface Look {
 
 export class PostgresConsumer implements Consumer {
   readonly isRemote = true
+  readonly looksAgain = true
+  readonly tellsLost: boolean
   readonly #core: PostgresCore
   readonly #subscription: Subscription
   readonly #held = new ChurnMap<string, Lease>()
@@ -47,6 +49,7 @@ export class PostgresConsumer implements Consumer {
   constructor(core: PostgresCore, subscription: Subscription) {
     this.#core = core
     this.#subscription = subscription
+    this.tellsLost = subscription.types !== 'every'
   }
 
   async claim(request: ClaimRequest): Promise<readonly Lease[]> {

@@ -27,6 +27,8 @@ const RESULT_POLL_MS = 100
 interface CoreConsumer {
   tellTrouble(error: unknown): void
   close(): Promise<void>
+  /** False for reapers and the renewal thread, which tell nobody of a lease that was lost. */
+  readonly tellsLost: boolean
   findLost(): void
   resetCursors(): void
 }
@@ -73,6 +75,7 @@ export class PostgresCore {
       names: database.names,
       connect,
       onNotification: (notification) => this.#receive(notification),
+      onListening: () => this.#watch(),
     })
   }
 
@@ -165,17 +168,22 @@ export class PostgresCore {
     void this.channel.send('lost')
   }
 
-  /** Without notifications, lost leases are found by the poll. */
   remember(consumer: CoreConsumer): void {
     this.#consumers.add(consumer)
-    this.#stopWatching ??= watchEvery(this.#pollMs, () => {
-      if (!this.channel.isListening) this.#compareLeases()
-    })
+    this.#watch()
   }
 
   forget(consumer: CoreConsumer): void {
     this.#consumers.delete(consumer)
-    if (this.#consumers.size > 0) return
+    this.#watch()
+  }
+
+  /** Without notifications, lost leases are found by the poll. */
+  #watch(): void {
+    if ([...this.#consumers].some(({ tellsLost }) => tellsLost) && !this.channel.isListening) {
+      this.#stopWatching ??= watchEvery(this.#pollMs, () => this.#compareLeases())
+      return
+    }
     this.#stopWatching?.()
     this.#stopWatching = null
   }

@@ -1,23 +1,20 @@
-import { systemClock, watchEvery } from '../../time/clock.ts'
+import { backgroundClock } from '../../time/clock.ts'
 
-/** A worker obeys a pause within a second. */
-const LOOK_MS = 1_000
-const CHECK_MS = 250
+/** A worker that waits looks sooner than this, so that one timer is never due while it does. */
+const LOOK_MS = 1_300
 
 /**
- * Tells listeners to read the pauses again: when a look for jobs saw others, and after a second without one, because only
+ * Tells listeners to read the pauses again: when a look for jobs saw others, and after a while without one, because only
  * a worker that waits for jobs looks for them.
  */
 export class PauseChanges {
   readonly #listeners = new Set<() => void>()
   #seen: string | null = null
-  #seenAtMs = 0
-  #stop: (() => void) | null = null
+  #stop: () => void = () => {}
 
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener)
-    this.#seenAtMs = systemClock.monotonicMs()
-    this.#stop ??= watchEvery(CHECK_MS, () => this.#check())
+    this.#lookLater()
     return () => {
       this.#listeners.delete(listener)
       if (this.#listeners.size === 0) this.close()
@@ -26,22 +23,24 @@ export class PauseChanges {
 
   /** `pauses`: a text that is another whenever one was set or lifted. */
   saw(pauses: string | null): void {
-    this.#seenAtMs = systemClock.monotonicMs()
+    this.#lookLater()
     if (pauses === this.#seen) return
     this.#seen = pauses
     this.#tell()
   }
 
   close(): void {
-    this.#stop?.()
-    this.#stop = null
+    this.#stop()
+    this.#stop = () => {}
   }
 
-  #check(): void {
-    const nowMs = systemClock.monotonicMs()
-    if (nowMs - this.#seenAtMs < LOOK_MS) return
-    this.#seenAtMs = nowMs
-    this.#tell()
+  #lookLater(): void {
+    this.#stop()
+    if (this.#listeners.size === 0) return
+    this.#stop = backgroundClock.after(LOOK_MS, () => {
+      this.#lookLater()
+      this.#tell()
+    })
   }
 
   #tell(): void {

@@ -39,16 +39,15 @@ export const CHANGE_RECORD = ({ records }: Names): string => `
 UPDATE ${records} SET revision = $4, body = $5, saved_at = ${NOW}, expires_at = ${after('$6::float8')}
 WHERE kind = $2 AND name = $3 AND revision = $7 RETURNING name`
 
-/** All of them at once. */
+/** All of them at once. What expired long ago goes; a record that is put again may be among that. */
 export const PUT_RECORDS = ({ records }: Names): string => `
+WITH put AS (SELECT name, body FROM json_to_recordset($4::json) AS put(name text, body text)),
+  forgotten AS (DELETE FROM ${records} WHERE kind = $2 AND expires_at < ${after('-$5::float8')} AND name NOT IN (SELECT name FROM put))
 INSERT INTO ${records} (kind, name, revision, body, saved_at, expires_at)
 SELECT $2::text, name, '${PUT_REVISION}', body, ${NOW}, ${after('$3::float8')}
-FROM json_to_recordset($4::json) AS put(name text, body text)
+FROM put
 ON CONFLICT (kind, name) DO UPDATE
 SET revision = excluded.revision, body = excluded.body, saved_at = excluded.saved_at, expires_at = excluded.expires_at`
-
-export const FORGET_EXPIRED = ({ records }: Names): string =>
-  `DELETE FROM ${records} WHERE kind = $2 AND expires_at < ${after('-$3::float8')}`
 
 export const REMOVE_RECORDS = ({ records }: Names): string =>
   `DELETE FROM ${records} WHERE kind = $2 AND name = ANY($3::text[]) AND ${NOW} IS NOT NULL RETURNING name`
@@ -68,8 +67,7 @@ export function createRecords(core: PostgresCore): Records {
     },
     put: (kind, records, ttlMs) =>
       core.call(kind, async (database) => {
-        await database.rows(PUT_RECORDS, kind, ttlMs, JSON.stringify(records))
-        await database.rows(FORGET_EXPIRED, kind, EXPIRED_KEPT_MS)
+        await database.rows(PUT_RECORDS, kind, ttlMs, JSON.stringify(records), EXPIRED_KEPT_MS)
       }),
     remove: (kind, names) =>
       core.call(kind, async (database) => (await database.rows(REMOVE_RECORDS, kind, arrayOf(names))).length),

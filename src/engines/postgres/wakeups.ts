@@ -1,13 +1,15 @@
 import { randomBytes } from 'node:crypto'
-import { type Clock, systemClock, watchEvery } from '../../time/clock.ts'
+import { backgroundClock, type Clock, sharedWait, systemClock } from '../../time/clock.ts'
 import { Waiters } from '../sql/waiters.ts'
 import type { Following, Queries } from './database.ts'
 import type { PgClient, PgNotification } from './driver.ts'
 import { NOW } from './fragments.ts'
 import { type Names, quote } from './names.ts'
 
-/** Spreads the poll, so that many processes do not ask at once. A worker's own poll of the same length comes before it. */
-const JITTER = 0.25
+/** A worker's own poll of the same length comes before this one. A multiple of the usual one meets the process's other looks. */
+const LATER = 1.25
+/** A shorter poll is left as it is. */
+const POLL_MS_MIN = 50
 
 /**
  * Wakes callers that wait when there may be work. This process and NOTIFY call `notify`. A poll in real time covers the
@@ -51,8 +53,16 @@ export class Wakeups {
       this.#stop = null
       return
     }
-    const everyMs = this.#pollMs * (1 + JITTER * Math.random())
-    this.#stop ??= watchEvery(everyMs, () => this.#waiters.wake())
+    this.#stop ??= backgroundClock.after(this.#nextInMs(), () => {
+      this.#stop = null
+      this.#waiters.wake()
+    })
+  }
+
+  /** Processes do not ask at once, because each counts from its own start. */
+  #nextInMs(): number {
+    const everyMs = this.#pollMs * LATER
+    return everyMs < POLL_MS_MIN ? everyMs : Math.max(1, sharedWait(systemClock, everyMs, everyMs))
   }
 }
 
@@ -86,6 +96,8 @@ interface ChannelSettings {
   /** Null where no connection can listen. */
   readonly connect: (() => Promise<ListenConnection>) | null
   onNotification(notification: Notification): void
+  /** Notifications are heard from now on, or no longer. */
+  onListening?(isListening: boolean): void
 }
 
 /**
@@ -178,7 +190,7 @@ export class NotifyChannel {
     let waitMs = RETRY_MS_MIN
     while (!this.#closing.signal.aborted) {
       const wasListening = await this.#listen(connect).catch(() => false)
-      this.#isListening = false
+      this.#listens(false)
       if (this.#closing.signal.aborted) return
       // Notifications sent meanwhile were missed.
       this.#settings.onNotification('earlier')
@@ -208,8 +220,8 @@ export class NotifyChannel {
       while (!ended.aborted) {
         if (!(await this.#isAnswered(ended))) break
         wasListening = true
-        this.#isListening = true
-        await systemClock.sleep(BEAT_MS, ended)
+        this.#listens(true)
+        await systemClock.sleep(sharedWait(systemClock, BEAT_MS), ended)
       }
       return wasListening
     } finally {
@@ -217,6 +229,12 @@ export class NotifyChannel {
       client.removeListener('end', end)
       await connection.close().catch(() => {})
     }
+  }
+
+  #listens(isListening: boolean): void {
+    if (this.#isListening === isListening) return
+    this.#isListening = isListening
+    this.#settings.onListening?.(isListening)
   }
 
   #isAnswered(ended: AbortSignal): Promise<boolean> {

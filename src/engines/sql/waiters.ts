@@ -23,7 +23,8 @@ export class Waiters {
   /** Resolves when woken, after `ms` of the injected clock, or when `signal` aborts. */
   wait(ms: number, signal: AbortSignal): Promise<void> {
     const woken = new AbortController()
-    const wake = (): void => woken.abort()
+    // With a reason, because the usual one is an error with a stack.
+    const wake = (): void => woken.abort('woken')
     this.#waiting.add(wake)
     this.#onChange()
     const until = AbortSignal.any([signal, woken.signal])
