@@ -2,6 +2,7 @@
 import type { Capabilities } from '../../src/engine/capabilities.ts'
 import type { DeskAction } from '../../src/engine/dead-letters.ts'
 import type { Receipt } from '../../src/engine/engine.ts'
+import type { SharedSlots } from '../../src/job/slots.ts'
 import type {
   Answer,
   AskedJob,
@@ -82,7 +83,11 @@ export interface Claim extends Stamp {
 export interface Subscribed {
   readonly types: ReadonlyMap<
     string,
-    { readonly leaseMs: number; readonly limit: { readonly max: number; readonly perMs: number } | null }
+    {
+      readonly leaseMs: number
+      readonly limit: { readonly max: number; readonly perMs: number } | null
+      readonly slots: SharedSlots | null
+    }
   >
   readonly ageingMs: number | null
 }

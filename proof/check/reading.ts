@@ -78,7 +78,9 @@ export class Reading {
     own.set(number, asked)
     if (entry.what === 'claim') this.#claims.set(asked, this.#claim(entry, entry))
     if (entry.what === 'consume' && entry.types !== 'every') {
-      const types = new Map(entry.types.map(({ type, leaseMs, limit = null }) => [type, { leaseMs, limit }]))
+      const types = new Map(
+        entry.types.map(({ type, leaseMs, limit = null, slots = null }) => [type, { leaseMs, limit, slots }]),
+      )
       this.#subscriptions.set(`${by}\n${entry.worker}`, { types, ageingMs: entry.ageingMs ?? null })
     }
   }

@@ -15,7 +15,7 @@ export interface Wait {
 }
 
 /**
- * The waits of plain jobs: no latest key, no `after`, no rate limit. What a claim without an answer may have held is left
+ * The waits of plain jobs: no latest key, no `after`, no rate limit and no slots. What a claim without an answer may have held is left
  * out: the start after it was by a reaper, or counts more attempts than were seen.
  */
 export function waitsOf(evidence: Evidence): readonly Wait[] {
@@ -50,7 +50,7 @@ function limitedTypes({ claims }: Evidence): ReadonlySet<string> {
   for (const { subscription } of claims) {
     if (subscription === null || seen.has(subscription)) continue
     seen.add(subscription)
-    for (const [type, { limit }] of subscription.types) if (limit !== null) types.add(type)
+    for (const [type, { limit, slots }] of subscription.types) if (limit !== null || slots !== null) types.add(type)
   }
   return types
 }

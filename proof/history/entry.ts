@@ -9,6 +9,7 @@ import type { LostReason, Outcome } from '../../src/engine/outcome.ts'
 import type { RecordKind } from '../../src/engine/records.ts'
 import type { RetentionRule } from '../../src/engine/retention.ts'
 import type { NewJob } from '../../src/job/job.ts'
+import type { SharedSlots } from '../../src/job/slots.ts'
 
 /** A job as it was asked for. Fields at their default (null, delay 0) are left out. */
 export interface AskedJob {
@@ -44,6 +45,8 @@ export interface GivenLease {
   readonly key?: string
   readonly latestKey?: string
   readonly tenant?: string
+  /** Where `tenant` also has a workspace. */
+  readonly orgId?: string
   /** It is settled as dead without being run: `verdict` and `failure` of a lease. */
   readonly isJudged?: true
 }
@@ -83,6 +86,7 @@ export type Call =
             readonly type: string
             readonly leaseMs: number
             readonly limit?: { readonly max: number; readonly perMs: number }
+            readonly slots?: SharedSlots
           }[]
       readonly ageingMs?: number
     }

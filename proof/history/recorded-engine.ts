@@ -65,7 +65,11 @@ async function consume(engine: Engine, subscription: Subscription, recorder: Rec
     types:
       types === 'every'
         ? types
-        : types.map(({ type, leaseMs, limit }) => ({ type, leaseMs, ...(limit !== undefined && { limit }) })),
+        : types.map(({ type, leaseMs, limit, slots }) => ({
+            ...{ type, leaseMs },
+            ...(limit !== undefined && { limit }),
+            ...(slots !== undefined && { slots }),
+          })),
     ...(ageingMs !== undefined && { ageingMs }),
   }
   const consumer = await recorder.call(
@@ -236,6 +240,7 @@ function givenLease({ job, attempt, token, expiresAtMs, verdict, failure }: Leas
     ...(key !== null && { key }),
     ...(latestKey !== null && { latestKey }),
     ...tenantOf(tenant),
+    ...(tenant?.workspaceId !== undefined && { orgId: tenant.orgId }),
     ...((verdict !== undefined || failure !== undefined) && { isJudged: true }),
   }
 }

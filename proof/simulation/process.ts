@@ -148,6 +148,8 @@ function tuned(handler: PlanHandler): PlanHandler {
       return { ...handler, limit: { max: 2, perMs: 400 } }
     case 'narrow':
       return { ...handler, concurrency: 1 }
+    case 'critical':
+      return handler.slots === null ? handler : { ...handler, slots: { max: 1, by: 'tenant' } }
     case 'bounded':
       return { ...handler, keepCompleted: 2, keepDead: 1 }
     default:

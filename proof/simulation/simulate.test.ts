@@ -45,8 +45,10 @@ describe('a simulation of a wrong engine', () => {
     ['the delay of a retry counts from the claim and not from the settle', 1],
     ['a release gives the start back to the limit of its type', 2],
     ['a late renewal under an older token extends the lease of the next holder', 54],
-    ['the reaper takes a lease in its last millisecond', 100],
-    ['a tick is enqueued twice when two keepers save it at once', 87],
+    ['the reaper takes a lease in its last millisecond', 186],
+    ['a tick is enqueued twice when two keepers save it at once', 235],
+    ['slots are ignored', 20],
+    ['a release frees two slots', 36],
   ]
   for (const [flaw, seed] of found) {
     it(`finds that ${flaw}`, async () => {

@@ -1,6 +1,7 @@
 /** The job types of the workload: each with settings of its own, as far as the engine can keep them. */
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { defineJob, type HandledJob, type JobDefinition } from '../../src/job/definition.ts'
+import type { Concurrency } from '../../src/job/slots.ts'
 import type { WorkerOptions } from '../../src/worker/options.ts'
 import { type Abilities, has, ranks } from './abilities.ts'
 import type { Behaviour } from './operation.ts'
@@ -25,6 +26,7 @@ export type Version = 1 | 2
 export const TYPES = [
   'plain',
   'narrow',
+  'tenanted',
   'limited',
   'urgent',
   'bounded',
@@ -46,6 +48,7 @@ function settingsOf(type: WorkType, abilities: Abilities): Settings {
   const { capabilities } = abilities
   const usual: Settings = { lease: 1_500, attempts: 3, backoff: SOON, timeout: 30_000 }
   const whereRemoved = (settings: Settings): Settings => (has(abilities, 'retention') ? settings : {})
+  const whereCounted = (concurrency: Concurrency): Settings => (capabilities.slots === 'shared' ? { concurrency } : {})
   switch (type) {
     case 'plain':
     case 'scheduled':
@@ -53,6 +56,8 @@ function settingsOf(type: WorkType, abilities: Abilities): Settings {
       return usual
     case 'narrow':
       return { ...usual, concurrency: 2, lease: 1_000, backoff: { kind: 'list', delays: [20, 60], jitter: 'full' } }
+    case 'tenanted':
+      return { ...usual, lease: 1_000, ...whereCounted({ max: 2, by: 'tenant' }) }
     case 'limited':
       return { ...usual, ...(capabilities.limits === 'shared' && { limit: { max: 8, per: 250 } }) }
     case 'urgent':
@@ -72,7 +77,10 @@ function settingsOf(type: WorkType, abilities: Abilities): Settings {
         ...whereRemoved({ retention: { completed: '2s', ended: '2s', dead: '4s' } }),
       }
     case 'critical':
-      return { ...usual, critical: true, attempts: 2, backoff: { kind: 'fixed', delay: 30, jitter: { add: 30 } } }
+      return {
+        ...{ ...usual, critical: true, attempts: 2, ...whereCounted({ max: 4 }) },
+        backoff: { kind: 'fixed', delay: 30, jitter: { add: 30 } },
+      }
     case 'versioned':
       return usual
     default:

@@ -62,7 +62,16 @@ function namesOfBehaviour(behaviour: Behaviour): readonly string[] {
 /** Of every engine. */
 const EVERYWHERE = [
   ...['enqueue one-by-one', 'enqueue many', 'wait', 'mistake', 'timeoutMs', 'key', 'tenant', 'extra'],
-  ...['type plain', 'type narrow', 'type limited', 'type urgent', 'type aged', 'type critical', 'type versioned'],
+  ...[
+    'type plain',
+    'type narrow',
+    'type tenanted',
+    'type limited',
+    'type urgent',
+    'type aged',
+    'type critical',
+    'type versioned',
+  ],
   ...['backoff fixed', 'backoff list', 'backoff exponential', 'version 1'],
   ...['return', 'error', 'non-retryable', 'retry-after', 'offline', 'postpone', 'hang, heeding', 'hang, deaf'],
   ...['report', 'enqueue', 'return-nonsense', 'block'],

@@ -65,6 +65,7 @@ export type Unsupported =
   | 'transaction'
   | 'removal'
   | 'limit'
+  | 'slots'
   | 'schedule'
   | 'pause'
   | 'cancel'

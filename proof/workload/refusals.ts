@@ -70,6 +70,8 @@ function unsupported(client: Client, ask: Unsupported): Promise<unknown> {
       return enqueue({ removeOnComplete: true })
     case 'limit':
       return mill.enqueue(defineJob({ type: REFUSED_TYPE, limit: { max: 1, per: '1s' } }))
+    case 'slots':
+      return mill.enqueue(defineJob({ type: REFUSED_TYPE, concurrency: { max: 1 } }))
     case 'schedule':
       return mill.schedules.upsert(REFUSED_TYPE, { type: job, cron: '* * * * *' })
     case 'pause':

@@ -70,6 +70,42 @@ export const claiming: readonly FalseHistory[] = [
     },
   ),
   falsely(
+    'more jobs of a type are held at once than it has slots',
+    ['slots', /3 jobs of type 'plain' were held at once, and it has 2 slots/],
+    (script, isFalse) => {
+      const slots = { max: 2, by: null }
+      script
+        .batch([
+          ['a', {}],
+          ['b', {}],
+          ['c', {}],
+        ])
+        .claim(['a', 'b'], { slots })
+      if (!isFalse) script.settle('a', 'retry')
+      script.claim(['c'], { slots, by: 'other' })
+      if (!isFalse) script.settle('b', 'complete').claim(['a'])
+      return ['a', 'c', ...(isFalse ? ['b'] : [])].reduce((told, id) => told.settle(id, 'complete'), script)
+    },
+  ),
+  falsely(
+    'more jobs of a tenant are held at once than it has slots',
+    ['slots', /2 jobs of type 'plain' of tenant 'one' were held at once, and it has 1 slots/],
+    (script, isFalse) => {
+      const slots = { max: 1, by: 'tenant' } as const
+      const [one, two] = ['a', 'b'].map((id) => (id === 'a' || isFalse ? 'one' : 'two'))
+      script
+        .batch([
+          ['a', { tenant: one ?? '' }],
+          ['b', { tenant: two ?? '' }],
+          ['c', {}],
+        ])
+        .claim(['a'], { slots, lease: { tenant: one ?? '' } })
+        .claim(['b'], { slots, lease: { tenant: two ?? '' }, by: 'other' })
+        .claim(['c'], { slots })
+      return ['a', 'b', 'c'].reduce((told, id) => told.settle(id, 'complete'), script)
+    },
+  ),
+  falsely(
     'a claim is given more than it asked for',
     ['concurrency', /a claim of worker for 1 jobs was given 2/],
     (script, isFalse) => {

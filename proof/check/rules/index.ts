@@ -23,6 +23,7 @@ import { removal } from './removal.ts'
 import { schedules } from './schedules.ts'
 import { secrecy } from './secrecy.ts'
 import { seen } from './seen.ts'
+import { slots } from './slots.ts'
 import { stopping } from './stopping.ts'
 
 /** All rules that a history is judged by. */
@@ -45,6 +46,7 @@ export const rules: readonly Rule[] = [
   latest,
   dependencies,
   limits,
+  slots,
   concurrency,
   schedules,
   pausing,

@@ -16,7 +16,7 @@ export const order: Rule = {
     const claims = evidence.claims.filter(({ source, starts }) => source === 'ready' && (starts?.length ?? 0) > 0)
     for (const claim of claims) {
       if (claim.subscription?.ageingMs != null) report.unjudged('claims with ageing')
-      else judgeWithin(evidence, claim.starts ?? [], report)
+      else judgeWithin(evidence, inOrder(claim), report)
     }
     judgeBetween(evidence, claims, report)
   },
@@ -25,6 +25,11 @@ export const order: Rule = {
 /** With `priority` alone, jobs of one priority go in the order in which they became ready, and a history does not show that. */
 function isByDueTime({ capabilities }: Evidence): boolean {
   return capabilities.order === 'ageing-priority'
+}
+
+/** Jobs of types whose tenants have slots of their own stand in another order. */
+function inOrder({ starts, subscription }: Claim): readonly Start[] {
+  return (starts ?? []).filter(({ lease }) => subscription?.types.get(lease.type)?.slots?.by !== 'tenant')
 }
 
 function judgeWithin(evidence: Evidence, starts: readonly Start[], report: Report): void {
@@ -48,7 +53,7 @@ function judgeBetween(evidence: Evidence, claims: readonly Claim[], report: Repo
   // Waits are added as time goes on, so that those of later jobs are not looked at.
   for (const claim of claims.toSorted((a, b) => a.atMs - b.atMs)) {
     const { atMs, givenMs, subscription, perType, paused, starts } = claim
-    const worst = starts?.at(-1)?.lease
+    const worst = inOrder(claim).at(-1)?.lease
     waits.addUntil(atMs - CLOCK_MS)
     if (worst === undefined || givenMs === null || subscription === null || subscription.ageingMs !== null) continue
     for (const type of subscription.types.keys()) {

@@ -116,13 +116,17 @@ function judgeOrder(
   const { ageingMs = null, types } = subscription
   const urgencyOf = ({ priority, runAtMs }: { readonly priority: number; readonly runAtMs: number }) =>
     effectiveRank(priority, nowMs - runAtMs, ageingMs)
-  const ranks = leases.map(({ job }) => urgencyOf(job))
+  // Where tenants have slots of their own, their jobs stand in another order.
+  const isByTenant = (type: string): boolean =>
+    types !== 'every' && types.some((each) => each.type === type && each.slots?.by === 'tenant')
+  const ranks = leases.filter(({ job }) => !isByTenant(job.type)).map(({ job }) => urgencyOf(job))
   const isOrdered = ranks.every((rank, index) => index === 0 || (ranks[index - 1] ?? 0) <= rank)
   watch.expect(isOrdered, null, () => `a claim of ${subscription.worker} was given ranks ${ranks.join(', ')}`)
   const last = Math.max(...ranks)
-  if (leases.length === 0 || types === 'every') return
+  if (ranks.length === 0 || types === 'every') return
   const isOpen = (type: string): boolean =>
-    types.some((each) => each.type === type && each.limit === undefined) && perType[type] === undefined
+    types.some((each) => each.type === type && each.limit === undefined && each.slots === undefined) &&
+    perType[type] === undefined
   for (const view of jobs) {
     const isMissed =
       isClaimable(view, nowMs) &&

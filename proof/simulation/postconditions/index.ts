@@ -40,7 +40,8 @@ async function watchConsumer(
 ): Promise<Consumer> {
   const consumer = await answered(watch, 'a subscription', () => engine.consume(subscription))
   if (subscription.types !== 'every') {
-    for (const { type, limit } of subscription.types) if (limit !== undefined) watch.limited.add(type)
+    for (const { type, limit, slots } of subscription.types)
+      if (limit !== undefined || slots !== undefined) watch.limited.add(type)
   }
   let isClosed = false
   const told = new Set<string>()

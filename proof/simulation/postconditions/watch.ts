@@ -40,7 +40,7 @@ export class Watch {
   readonly versions = new Map<string, number>()
   readonly records = new Map<string, Map<string, KnownRecord>>()
   readonly claims = new Set<WaitingClaim>()
-  /** Types with a rate limit: their jobs may wait although they are due. */
+  /** Types with a rate limit or slots: their jobs may wait although they are due. */
   readonly limited = new Set<string>()
   /** When the wall clock was last set, on the monotonic clock. */
   setMs = Number.NEGATIVE_INFINITY

@@ -21,6 +21,7 @@ const LACKS: readonly { readonly ask: Unsupported; isLacking(making: Making): bo
   { ask: 'transaction', isLacking: ({ abilities }) => !abilities.capabilities.transactionalEnqueue },
   { ask: 'removal', isLacking: ({ abilities }) => !has(abilities, 'retention') },
   { ask: 'limit', isLacking: ({ abilities }) => abilities.capabilities.limits === 'refused' },
+  { ask: 'slots', isLacking: ({ abilities }) => abilities.capabilities.slots === 'refused' },
   { ask: 'schedule', isLacking: ({ abilities }) => !has(abilities, 'records') },
   { ask: 'pause', isLacking: ({ abilities }) => !has(abilities, 'records') },
   { ask: 'cancel', isLacking: ({ abilities }) => !has(abilities, 'controls') },
@@ -43,7 +44,7 @@ export const actFeatures = {
     per: 5,
     can: records,
     make: ({ dice, job }) => {
-      const type = dice.pick(['narrow', 'limited', 'urgent', 'plain'])
+      const type = dice.pick(['narrow', 'tenanted', 'limited', 'urgent', 'plain'])
       const during = one(job(type, [returns(1)]), job(type, [returns(1)]))
       return [{ do: 'pause', type }, during, wait(dice.between(50, 400)), { do: 'resume', type }]
     },

@@ -23,7 +23,7 @@ export const behaviourFeatures = {
   'retry-until-dead': {
     per: 12,
     make: ({ dice, job }) => {
-      const type = dice.pick(['plain', 'narrow', 'urgent', 'bounded', 'fleeting', 'critical', 'aged'])
+      const type = dice.pick(['plain', 'narrow', 'tenanted', 'urgent', 'bounded', 'fleeting', 'critical', 'aged'])
       return [one(job(type, [throws], { attempts: dice.between(1, 4), backoff: dice.pick(BACKOFFS) }))]
     },
   },
@@ -91,7 +91,9 @@ export const behaviourFeatures = {
   },
   'longer-than-lease': {
     per: 3,
-    make: ({ dice, job }) => [one(job(dice.pick(['plain', 'narrow']), [returns(dice.between(1_600, 2_600))]))],
+    make: ({ dice, job }) => [
+      one(job(dice.pick(['plain', 'narrow', 'tenanted']), [returns(dice.between(1_600, 2_600))])),
+    ],
   },
   progress: {
     per: 8,

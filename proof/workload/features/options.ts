@@ -21,6 +21,17 @@ export const optionFeatures = {
     make: ({ job }) => [one(...Array.from({ length: 6 }, () => job('limited', [returns(2)])))],
   },
   'narrow-type': { per: 10, make: ({ job }) => [one(...Array.from({ length: 6 }, () => job('narrow', [returns(8)])))] },
+  'slots-of-tenants': {
+    per: 12,
+    make: ({ dice, job }) => [
+      one(
+        ...Array.from({ length: 6 }, () => {
+          const tenant = dice.chance(0.2) ? {} : { tenant: { orgId: dice.pick(['few', 'many', 'many']) } }
+          return job('tenanted', [dice.chance(0.8) ? returns(dice.between(2, 30)) : dies], tenant)
+        }),
+      ),
+    ],
+  },
   tenant: {
     per: 10,
     make: ({ dice, job }) => {
