@@ -3,6 +3,7 @@ import type { Capabilities } from '../../../src/engine/capabilities.ts'
 import type { AuditEntry, DeskAction } from '../../../src/engine/dead-letters.ts'
 import { CAPABILITIES } from '../../../src/engines/memory/engine.ts'
 import type { JobView } from '../../../src/job/job.ts'
+import { omitUndefined } from '../../../src/job/known-options.ts'
 import type { SharedSlots } from '../../../src/job/slots.ts'
 import type { Answer, AskedJob, AskedOutcome, Call, Entry, Fault, GivenLease, Happening } from '../../history/entry.ts'
 import { digestOf } from '../../history/recorder.ts'
@@ -129,12 +130,8 @@ export class Script {
     const { by = 'worker', waitMs = 0, from = 'ready', max = 10, limit, slots, perType } = more
     if (!this.#consumers.has(by)) {
       this.#consumers.add(by)
-      const types = ['plain', 'other'].map((type) => ({
-        type,
-        leaseMs: LEASE_MS,
-        ...(limit !== undefined && { limit }),
-        ...(slots !== undefined && { slots }),
-      }))
+      const bounds = omitUndefined({ limit, slots })
+      const types = ['plain', 'other'].map((type) => ({ type, leaseMs: LEASE_MS, ...bounds }))
       this.call({ what: 'consume', worker: by, types }, { what: 'consuming' }, { by })
     }
     const leases = ids.map((id): GivenLease => {
