@@ -3,9 +3,12 @@ import type { Mill } from '../../../src/client/mill.ts'
 import type { MillOptions } from '../../../src/client/options.ts'
 import { presenceOf } from '../../../src/engine/capability-checks.ts'
 import { MemoryPresence } from '../../../src/engine/memory-records.ts'
+import type { Records } from '../../../src/engine/records.ts'
+import { HistoryTerm } from '../../../src/keeper/history.ts'
+import { readPast } from '../../../src/observe/history/history.ts'
 import type { CaseFile } from '../../case.ts'
 import { numberedJob, record, SOON_MS } from '../../crew.ts'
-import { deadLetters, need } from '../../needs.ts'
+import { deadLetters, leadership, need } from '../../needs.ts'
 import { pausing, presence } from '../../operations.ts'
 import { gate, type Stage } from '../../stage.ts'
 
@@ -32,6 +35,14 @@ async function holdsBack(stage: Stage, options: MillOptions = {}): Promise<void>
   await stage.expectCounts({ ready: 4 })
   assert.equal(await mills[1].resume(stage.type), true)
   await stage.until(SOON_MS, () => ran.length === 5, 'the runs after the resume')
+}
+
+/** Completed and failed attempts of the case's type, as a chart of 90 days has them. */
+async function endedIn({ type, nowMs }: Stage, records: Records): Promise<readonly number[]> {
+  const { points, stepMs } = await readPast(records, { range: '90d', type, nowMs })
+  const sum = (of: 'completedPerSecond' | 'failedPerSecond'): number =>
+    points.reduce((all, point) => all + (point[of] ?? 0) * Math.max(1, Math.min(stepMs, nowMs - point.atMs) / 1_000), 0)
+  return [Math.round(sum('completedPerSecond')), Math.round(sum('failedPerSecond'))]
 }
 
 export const operating: CaseFile = {
@@ -113,6 +124,30 @@ export const operating: CaseFile = {
             ['pause', 'ann', 'slow', stage.type],
           ],
         )
+      },
+    },
+    {
+      name: 'what a worker has done is in the history of every view, once, before and after a keeper takes it',
+      guarantees: ['I12'],
+      ...need(leadership),
+      async run(stage) {
+        const [mill, { engine }] = [await stage.mill(), await stage.mill(await stage.other())]
+        const run = ({ payload: { n } }: { readonly payload: { readonly n: number } }): null => {
+          if (n === 4) throw new Error('the fourth fails')
+          return null
+        }
+        const job = numberedJob(stage, { attempts: 1, run })
+        const { records } = engine
+        assert.ok(records !== undefined)
+        const worker = await mill.work([job], { keeper: false })
+        const { settled } = record(mill)
+        await mill.enqueueMany(job, [{ n: 1 }, { n: 2 }, { n: 3 }, { n: 4 }])
+        await stage.until(SOON_MS, () => settled.length === 4, 'the ends of the jobs')
+        await stage.within(SOON_MS, worker.stop(), 'the stop')
+        assert.deepEqual(await endedIn(stage, records), [3, 1])
+        await new HistoryTerm({ engine, records, clock: stage.harness.clock, reaped: new Map() }).pass()
+        assert.deepEqual(await records.list('tally'), [])
+        assert.deepEqual(await endedIn(stage, records), [3, 1])
       },
     },
     {
