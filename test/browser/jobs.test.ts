@@ -95,7 +95,7 @@ test('a job shows its timeline, progress and dependencies, hides secrets, and is
 
   const page = await visit(`jobs/${flow.mill.id}`)
   await page.getByText('It waits for').waitFor()
-  const graph = page.getByRole('region', { name: 'Jobs that come first' })
+  const graph = page.getByRole('region', { name: 'Jobs of this flow' })
   await graph
     .getByRole('link', { name: /^fetch-part Queued/ })
     .nth(1)
@@ -108,7 +108,7 @@ test('a job shows its timeline, progress and dependencies, hides secrets, and is
     .nth(1)
     .waitFor()
   await page.getByRole('progressbar', { name: 'Progress of the job' }).waitFor()
-  await page.getByText('3 of 12').waitFor()
+  await page.getByText('3 of 12', { exact: true }).waitFor()
   await page.getByRole('listitem').filter({ hasText: 'Started' }).filter({ hasText: 'attempt 1' }).waitFor()
   await page.getByRole('region', { name: 'payload' }).filter({ hasText: '"name": "mill"' }).waitFor()
   await page.getByRole('region', { name: 'payload' }).getByText('redacted', { exact: true }).waitFor()

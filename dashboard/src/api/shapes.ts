@@ -25,6 +25,7 @@ export type JobDetail = ShownJob['job']
 export type JobEvent = ShownJob['history'][number]
 export type Explanation = ShownJob['explanation']
 export type GraphNode = ShownJob['graph'][number]
+export type LogLine = Of<'showJobLogs'>['lines'][number]
 export type Letter = Of<'listDeadLetters'>['items'][number]
 export type LetterGroup = Of<'groupDeadLetters'>['groups'][number]
 export type ShownLetter = Of<'showDeadLetter'>

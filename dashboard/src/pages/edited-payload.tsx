@@ -34,7 +34,13 @@ function Part({ part }: { readonly part: EditedPart }) {
   return (
     <>
       <code>{part.path === '' ? 'the whole payload' : part.path}</code>{' '}
-      <span class="quiet">{isHidden ? 'not shown' : `${shown(part, 'before')} → ${shown(part, 'after')}`}</span>
+      {isHidden ? (
+        <span class="quiet">changed, values not shown</span>
+      ) : (
+        <span class="diff">
+          <del>{shown(part, 'before')}</del> <ins>{shown(part, 'after')}</ins>
+        </span>
+      )}
     </>
   )
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { editOf } from './payload-edit.ts'
+import { editOf, editsByEvent } from './payload-edit.ts'
 
 test('an edit is found in the payloads before and after', () => {
   const before = { payload: { currency: 'EURO', pin: '[redacted]', items: [{ n: 1 }, { n: 2 }] } }
@@ -40,4 +40,18 @@ test('an edit is found in what the audit notes of it, with values only where it 
 test('an act that left the payload alone has no edit', () => {
   assert.equal(editOf({ before: { state: 'dead_letter' }, after: { state: 'queued' } }), null)
   assert.equal(editOf({ before: { payload: { n: 1 } }, after: null }), null)
+})
+
+test('an edit belongs to the replay of its time, and to none that is long past', () => {
+  const event = (name: string, atMs: number) => ({ jobId: 'a', name, atMs, attempt: 1, worker: null, detail: null })
+  const [first, second] = [event('replayed', 1_000), event('replayed', 60_000)]
+  const act = { who: 'ann', reason: '', action: 'replay', jobId: 'a', type: 'mail', subject: null, before: {} }
+  const edited = { edit: { changed: [{ path: '/to', before: 1, after: 2 }], unnamed: 0 } }
+  const entries = [
+    { ...act, seq: 3, atMs: 60_001, after: edited },
+    { ...act, seq: 2, atMs: 1_000, after: {} },
+    { ...act, seq: 1, atMs: 500_000, after: edited },
+  ]
+  const found = editsByEvent([event('enqueued', 0), first, second], entries)
+  assert.deepEqual([found.get(first)?.seq, found.get(second)?.seq], [undefined, 3])
 })

@@ -1,5 +1,5 @@
 /** What the audit knows about an edited payload. */
-import type { AuditEntry } from '../api/shapes.ts'
+import type { AuditEntry, JobEvent } from '../api/shapes.ts'
 
 export interface EditedPart {
   /** Such as `items.0.price`; empty for the whole payload. */
@@ -29,6 +29,27 @@ export function editOf({ before, after }: Pick<AuditEntry, 'before' | 'after'>):
   compare('', before.payload, after.payload, parts)
   return { parts, unnamed: 0 }
 }
+
+/**
+ * The entries that changed the payload, by the replay of the history that they belong to. An engine writes both with one
+ * time; on others the nearest is meant. An entry that is no longer in the history's window belongs to none.
+ */
+export function editsByEvent(
+  history: readonly JobEvent[],
+  audit: readonly AuditEntry[],
+): ReadonlyMap<JobEvent, AuditEntry> {
+  const replays = history.filter(({ name, atMs }) => name === 'replayed' && atMs !== null)
+  const found = new Map<JobEvent, AuditEntry>()
+  for (const entry of audit) {
+    if (editOf(entry) === null) continue
+    const away = ({ atMs }: JobEvent): number => Math.abs((atMs ?? 0) - entry.atMs)
+    const [nearest] = [...replays].sort((a, b) => away(a) - away(b))
+    if (nearest !== undefined && away(nearest) <= SAME_ACT_MS) found.set(nearest, entry)
+  }
+  return found
+}
+
+const SAME_ACT_MS = 5_000
 
 function fromNote({ changed, unnamed }: Facts): PayloadEdit {
   const parts = (Array.isArray(changed) ? changed : []).flatMap((one: unknown) => {

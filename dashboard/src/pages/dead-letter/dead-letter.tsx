@@ -1,3 +1,4 @@
+import { hasFacet, useSession } from '../../api/context.ts'
 import type { ShownLetter } from '../../api/shapes.ts'
 import { useAnswer } from '../../api/use-answer.ts'
 import { useFresh } from '../../live/context.ts'
@@ -11,7 +12,9 @@ import { routeTo } from '../../router/route.ts'
 import { DoneByHand } from '../audit-list.tsx'
 import { ErrorCard } from '../job/error-card.tsx'
 import { Facts } from '../job/facts.tsx'
+import { Logs } from '../job/logs.tsx'
 import { Timeline } from '../job/timeline.tsx'
+import { Waterfall } from '../job/waterfall.tsx'
 import { LetterActions } from './letter-actions.tsx'
 import { Repair } from './repair.tsx'
 
@@ -59,6 +62,7 @@ function NoLetter({ id, message }: { readonly id: string; readonly message: stri
 
 function Body({ letter }: { readonly letter: ShownLetter }) {
   const { job, error, fingerprint, history, audit } = letter
+  const session = useSession()
   return (
     <>
       <Card look={`state-card edged tone-${job.state === 'dead_letter' ? 'bad' : 'quiet'}`}>
@@ -78,6 +82,7 @@ function Body({ letter }: { readonly letter: ShownLetter }) {
         </div>
       </Card>
       <ErrorCard error={error} title="Why it died" />
+      <Waterfall job={job} history={history} />
       <div class="two">
         <div>
           <Repair letter={letter} />
@@ -85,9 +90,12 @@ function Body({ letter }: { readonly letter: ShownLetter }) {
             <Facts job={job} />
           </Card>
         </div>
-        <Card title="What happened">
-          <Timeline history={history} />
-        </Card>
+        <div>
+          <Card title="What happened">
+            <Timeline history={history} audit={audit} />
+          </Card>
+          {hasFacet(session, 'logs') && <Logs id={job.id} isLive={false} />}
+        </div>
       </div>
       <DoneByHand entries={audit} />
     </>

@@ -1,5 +1,8 @@
 import type { GraphNode } from '../../api/shapes.ts'
+import { useAnswer } from '../../api/use-answer.ts'
+import { useFresh } from '../../live/context.ts'
 import { shortId } from '../../parts/format.ts'
+import { Card } from '../../parts/page.tsx'
 import { stateLabel } from '../../parts/words.ts'
 import { routeTo } from '../../router/route.ts'
 import { layOut, type Placed } from './layout.ts'
@@ -17,16 +20,31 @@ interface GraphProps {
   readonly current: string
 }
 
-/** Predecessors on the left, this job on the right. Each is a link. */
-export function Graph({ nodes, current }: GraphProps) {
+/** All that the job comes after, and all that comes after it, with their states. */
+export function WholeFlow({ id, isLive }: { readonly id: string; readonly isLive: boolean }) {
+  const flow = useAnswer('showJobFlow', { params: { id } })
+  // What comes after a finished job may still run.
+  useFresh(flow.reload, { on: ['jobs'], atMostEveryMs: 2_000, everyMs: isLive ? 3_000 : 15_000 })
+  const { nodes, cut: isCut } = flow.value ?? { nodes: [], cut: false }
+  if (nodes.length < 2) return null
+  return (
+    <Card title="Its flow">
+      <Graph nodes={nodes} current={id} />
+      {isCut && <p class="quiet">There are more jobs in this flow than the {nodes.length} nearest, which are shown.</p>}
+    </Card>
+  )
+}
+
+/** What comes first is on the left. Each is a link. */
+function Graph({ nodes, current }: GraphProps) {
   const { nodes: placed, edges, columns, rows } = layOut(nodes)
   const width = columns * (WIDTH + ACROSS) - ACROSS + 2
   const height = rows * (HEIGHT + DOWN) - DOWN + 2
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and keyboard users need to reach it
-    <section class="graph" tabIndex={0} aria-label="Jobs that come first">
+    <section class="graph" tabIndex={0} aria-label="Jobs of this flow">
       <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`}>
-        <title>Dependencies</title>
+        <title>Which job comes after which</title>
         {edges.map(({ from, to }) => (
           <path key={`${from.id} ${to.id}`} class="graph-edge" d={curve(from, to)} />
         ))}
@@ -52,7 +70,7 @@ function Node({ node, isCurrent }: { readonly node: Placed; readonly isCurrent: 
       <g class={`graph-node tone-${tone}`}>
         <rect x={xOf(node)} y={yOf(node)} width={WIDTH} height={HEIGHT} rx={6} />
         <text x={xOf(node) + 12} y={yOf(node) + 19} class="graph-type">
-          {cut(node.type)}
+          {cut(node.type === '' ? 'removed' : node.type)}
         </text>
         <text x={xOf(node) + 12} y={yOf(node) + 35} class="graph-state">
           {text} · {shortId(node.id).slice(-6)}

@@ -1,4 +1,5 @@
-import type { GraphNode, JobDetail, ShownJob } from '../../api/shapes.ts'
+import { hasFacet, useSession } from '../../api/context.ts'
+import type { ShownJob } from '../../api/shapes.ts'
 import { useAnswer } from '../../api/use-answer.ts'
 import { useFresh } from '../../live/context.ts'
 import { StateBadge } from '../../parts/badge.tsx'
@@ -18,15 +19,17 @@ import { enqueueCommand } from './enqueue-command.ts'
 import { ErrorCard } from './error-card.tsx'
 import { Why } from './explanation.tsx'
 import { Facts } from './facts.tsx'
-import { Graph } from './graph.tsx'
+import { WholeFlow } from './graph.tsx'
+import { Logs } from './logs.tsx'
 import { Timeline } from './timeline.tsx'
+import { Waterfall } from './waterfall.tsx'
 
 const LOOK_AGAIN_MS = 3_000
 
 export function JobPage({ id }: { readonly id: string }) {
   const shown = useAnswer('showJob', { params: { id } })
   const state = shown.value?.job.state
-  const isLive = state === undefined || state === 'queued' || state === 'in_progress' || state === 'failed'
+  const isLive = state === undefined || isUnfinished(state)
   // Other processes may work on it, so an unfinished job is reloaded regularly.
   useFresh(shown.reload, {
     on: ['jobs'],
@@ -84,7 +87,9 @@ function Gone({ message }: { readonly message: string }) {
 }
 
 function Body({ shown }: { readonly shown: ShownJob }) {
-  const { job, history, graph, explanation, audit } = shown
+  const { job, history, explanation, audit } = shown
+  const session = useSession()
+  const isLive = isUnfinished(job.state)
   const progress = readProgress(job.progress)
   return (
     <>
@@ -96,16 +101,14 @@ function Body({ shown }: { readonly shown: ShownJob }) {
         )}
       </Card>
       {job.error !== null && job.state !== 'completed' && <ErrorCard error={job.error} title={errorTitle(job.state)} />}
-      {job.after !== null && (
-        <Card title="What it comes after">
-          <Graph nodes={withItself(graph, job)} current={job.id} />
-        </Card>
-      )}
+      {hasFacet(session, 'listingByState') && <WholeFlow id={job.id} isLive={isLive} />}
+      <Waterfall job={job} history={history} />
       <div class="two">
         <div>
           <Card title="What happened">
-            <Timeline history={history} />
+            <Timeline history={history} audit={audit} />
           </Card>
+          {hasFacet(session, 'logs') && <Logs id={job.id} isLive={isLive} />}
         </div>
         <div>
           <Card title="Payload" aside={<CopyButton text={enqueueCommand(job)} what="the command that enqueues it" />}>
@@ -127,10 +130,8 @@ function Body({ shown }: { readonly shown: ShownJob }) {
   )
 }
 
-/** The graph has the predecessors; the job itself is at its end. */
-function withItself(graph: readonly GraphNode[], job: JobDetail): readonly GraphNode[] {
-  if (graph.some(({ id }) => id === job.id)) return graph
-  return [...graph, { id: job.id, type: job.type, state: job.state, after: job.after?.ids ?? [] }]
+function isUnfinished(state: string): boolean {
+  return state === 'queued' || state === 'in_progress' || state === 'failed'
 }
 
 function errorTitle(state: string): string {

@@ -1,16 +1,29 @@
-import type { JobEvent } from '../../api/shapes.ts'
+import type { AuditEntry, JobEvent } from '../../api/shapes.ts'
 import { duration } from '../../parts/format.ts'
 import { Icon } from '../../parts/icon.tsx'
 import { MaybeAgo } from '../../parts/time.tsx'
 import { eventLabel } from '../../parts/words.ts'
+import { EditedParts } from '../edited-payload.tsx'
+import { editsByEvent } from '../payload-edit.ts'
 
-/** The job's history, oldest first, with the time between events. */
-export function Timeline({ history }: { readonly history: readonly JobEvent[] }) {
+interface TimelineProps {
+  readonly history: readonly JobEvent[]
+  readonly audit: readonly AuditEntry[]
+}
+
+/** The job's history, oldest first, with the time between events, and what a replay changed in the payload. */
+export function Timeline({ history, audit }: TimelineProps) {
+  const edits = editsByEvent(history, audit)
   if (history.length === 0) return <p class="quiet">This engine keeps no history of single jobs.</p>
   return (
     <ol class="timeline">
       {history.map((event, index) => (
-        <Moment key={`${event.atMs} ${event.name} ${index}`} event={event} before={history[index - 1] ?? null} />
+        <Moment
+          key={`${event.atMs} ${event.name} ${index}`}
+          event={event}
+          before={history[index - 1] ?? null}
+          edit={edits.get(event) ?? null}
+        />
       ))}
     </ol>
   )
@@ -19,7 +32,14 @@ export function Timeline({ history }: { readonly history: readonly JobEvent[] })
 /** Events that are shown with their attempt. */
 const TRIES = new Set(['started', 'completed', 'failed', 'retried', 'released', 'expired'])
 
-function Moment({ event, before }: { readonly event: JobEvent; readonly before: JobEvent | null }) {
+interface MomentProps {
+  readonly event: JobEvent
+  readonly before: JobEvent | null
+  /** The entry of the act, if it changed the payload. */
+  readonly edit: AuditEntry | null
+}
+
+function Moment({ event, before, edit }: MomentProps) {
   const { text, tone, icon } = eventLabel(event)
   const gapMs = before === null ? 0 : (event.atMs ?? 0) - (before.atMs ?? event.atMs ?? 0)
   return (
@@ -41,6 +61,7 @@ function Moment({ event, before }: { readonly event: JobEvent; readonly before: 
             {line}
           </p>
         ))}
+        {edit !== null && <EditedParts entry={edit} />}
         {event.worker !== null && event.worker !== before?.worker && <p class="quiet moment-detail">{event.worker}</p>}
       </div>
     </li>
