@@ -18,8 +18,9 @@ import {
   UNLEASED,
 } from './fragments.ts'
 import type { Names } from './names.ts'
-import { claimLimited } from './rate-limits.ts'
+import { claimLimited, isLimited } from './rate-limits.ts'
 import { byAgedUrgency, byUrgency, fromPlain, type JobRow, type PlainRow, toLease } from './rows.ts'
+import type { Rounds } from './slots.ts'
 
 /**
  * The columns for a claim of one type, which nearly every claim is. A usual value is left out, because the server writes
@@ -87,8 +88,8 @@ export function places(lanes: string): string {
 }
 
 /** As many of each place as `wanted` says. */
-export function locked(jobs: string): string {
-  return `taken AS MATERIALIZED (
+export function locked(jobs: string, name = 'taken'): string {
+  return `${name} AS MATERIALIZED (
   SELECT picked.id, wanted.lease_ms FROM wanted CROSS JOIN LATERAL (
       ${probe(jobs, 'wanted', 'id', 'wanted.jobs')} FOR UPDATE SKIP LOCKED) AS picked)`
 }
@@ -130,7 +131,7 @@ interface Lane {
 
 export interface Claimed {
   readonly leases: readonly Lease[]
-  /** In how many milliseconds a rate limit allows the next start; null when none holds a job back. */
+  /** In how many milliseconds to look again for a job that a rate limit or a lack of slots holds back; null when none is. */
   readonly freeInMs: number | null
 }
 
@@ -145,7 +146,7 @@ export async function claimReady(database: Database, { types, bounds, ...claimin
   if (lanes.length === 0) return { leases: [], freeInMs: null }
   const { resets } = claiming.cursors
   const taking = { ...claiming, lanes, max: bounds.max, nowMs: database.nowMs, resets }
-  const limited = types.filter((type) => type.limit !== undefined && lanes.some((lane) => lane.type === type.type))
+  const limited = types.filter((type) => isLimited(type) && lanes.some((lane) => lane.type === type.type))
   if (limited.length > 0) return claimLimited(database, { ...taking, limited })
   return { leases: await take(database, taking), freeInMs: null }
 }
@@ -154,6 +155,7 @@ interface Claimant {
   readonly worker: string
   readonly token: string
   readonly cursors: Cursors
+  readonly rounds: Rounds
   /** Null: strict priority. */
   readonly ageingMs: number | null
 }

@@ -9,8 +9,9 @@ import { Cursors } from './cursors.ts'
 import { claimExpired, nextExpiryInMs } from './expired.ts'
 import { findTaken, renewLeases, reportProgress } from './leases.ts'
 import { nextDueInMs } from './look.ts'
-import { nameLimits } from './rate-limits.ts'
+import { isLimited, nameLimits } from './rate-limits.ts'
 import { settleLeases } from './settle.ts'
+import { Rounds } from './slots.ts'
 import { type LostClaim, takeBackClaims } from './take-back.ts'
 
 /** Rows per claim: a bigger one holds its locks longer than it saves. */
@@ -41,6 +42,7 @@ export class PostgresConsumer implements Consumer {
   readonly #listeners = new Set<ConsumerListener>()
   readonly #closing = new AbortController()
   readonly #cursors = new Cursors()
+  readonly #rounds = new Rounds()
   #looked: Look | null = null
   #hasLimits = false
   #looking = false
@@ -88,7 +90,7 @@ export class PostgresConsumer implements Consumer {
   #isQuiet({ waitMs, from }: ClaimRequest, seen: number): boolean {
     if (this.#looked?.seen !== seen || waitMs === 0 || from === 'expired') return false
     if (this.#cursors.isActive || this.#core.steps.isStepped) return false
-    return this.#types().every(({ limit }) => limit === undefined)
+    return !this.#types().some(isLimited)
   }
 
   /** In how many milliseconds the next job falls due; null when none waits. */
@@ -137,6 +139,7 @@ export class PostgresConsumer implements Consumer {
         worker,
         token,
         cursors: this.#cursors,
+        rounds: this.#rounds,
         ageingMs: this.#subscription.ageingMs ?? null,
       }
       if (!this.#hasLimits) await nameLimits(database, claiming.types)
@@ -155,7 +158,9 @@ export class PostgresConsumer implements Consumer {
     return this.#core.call('claim', (database) => {
       if (request.from === 'expired') return nextExpiryInMs(database, this.#subscription)
       this.#core.schema.assertKnown()
-      return nextDueInMs(this.#core, this.#types(), request.perType, this.#cursors)
+      // The claim itself says when a job with a free slot falls due.
+      const types = this.#types().filter(({ slots }) => slots === undefined)
+      return nextDueInMs(this.#core, types, request.perType, this.#cursors)
     })
   }
 
@@ -190,10 +195,16 @@ export class PostgresConsumer implements Consumer {
     // Callers may wait for the result. Jobs that were put back, or waited behind this one, may be claimed now.
     this.#core.results.notify()
     const addsWork = settlements.some(
-      ({ lease, outcome }) => outcome.kind !== 'complete' || lease.job.latestKey !== null,
+      ({ lease: { job }, outcome }) =>
+        outcome.kind !== 'complete' || job.latestKey !== null || this.#hasSlots(job.type),
     )
     if (addsWork) this.#core.added({ mayPrecede: true })
     return answers.filter((lost) => lost !== null)
+  }
+
+  #hasSlots(type: string): boolean {
+    const { types } = this.#subscription
+    return types !== 'every' && types.some((own) => own.slots !== undefined && own.type === type)
   }
 
   report(lease: Lease, progress: string): Promise<boolean> {

@@ -54,7 +54,7 @@ export const CAPABILITIES: Capabilities = Object.freeze({
   enqueueAtomic: true,
   transactionalEnqueue: true,
   limits: 'shared',
-  slots: 'refused',
+  slots: 'shared',
   dependencies: true,
 })
 

@@ -6,6 +6,12 @@ export const DUE = `greatest(run_at, next_earliest_run_at)`
 
 export const CLAIMABLE = `status = 'queued' AND NOT blocked AND waiting_for = 0`
 
+/** The tenant of a row; empty without one. */
+export const TENANT = `coalesce(tenant ->> 'orgId', '') COLLATE "C"`
+
+/** The rows of the index idx_jobs_slots: those without a tenant do not pay for it. */
+export const HAS_TENANT = `${CLAIMABLE} AND tenant IS NOT NULL`
+
 export const LIVE = `status IN ('queued', 'processing')`
 
 /** Milliseconds since the epoch, as a JavaScript number. */

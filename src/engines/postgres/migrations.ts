@@ -1,5 +1,5 @@
 import { lastOf, type Versioned } from '../sql/schema-version.ts'
-import { ms } from './fragments.ts'
+import { DUE, HAS_TENANT, ms, TENANT } from './fragments.ts'
 import { logsSql } from './job-logs.ts'
 import { jobsSql, startsTable } from './jobs-table.ts'
 import { type Names, quote } from './names.ts'
@@ -95,6 +95,13 @@ CREATE TRIGGER millrace_audit_erased BEFORE UPDATE ON ${audit}
   FOR EACH ROW EXECUTE FUNCTION ${erased}();`
 }
 
+/** Slots for each tenant. Only jobs with a tenant are in the index. */
+function slotsSql({ limits, jobs }: Names): string {
+  return `-- How often jobs of the type were claimed: a claim that counts running jobs sees whether another came in between.
+ALTER TABLE ${limits} ADD COLUMN IF NOT EXISTS claims BIGINT NOT NULL DEFAULT 0;
+CREATE INDEX IF NOT EXISTS idx_jobs_slots ON ${jobs} (type, (${TENANT}), priority, (${DUE}), arrival) WHERE ${HAS_TENANT};`
+}
+
 export interface Migration extends Versioned {
   readonly name: string
   sql(names: Names): string
@@ -110,6 +117,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 6, name: 'records', sql: recordsSql },
   { version: 7, name: 'erasing', sql: erasingSql },
   { version: 8, name: 'job-logs', needs: 7, sql: logsSql },
+  { version: 9, name: 'slots', needs: 7, sql: slotsSql },
 ]
 
 /** The whole schema, as an empty database gets it. */
