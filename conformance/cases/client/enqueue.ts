@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { CaseFile } from '../../case.ts'
 import { numberedJob, record, SOON_MS } from '../../crew.ts'
-import { DELAY_MS, delay, keys, latest, need, transactions } from '../../needs.ts'
+import { DELAY_MS, delay, keys, latest, looking, need, transactions } from '../../needs.ts'
 import { gate, rejection } from '../../stage.ts'
 
 export const clientEnqueue: CaseFile = {
@@ -35,6 +35,7 @@ export const clientEnqueue: CaseFile = {
     {
       name: 'tags are shown with the job: its own, or those of its definition',
       guarantees: ['I1'],
+      ...need(looking),
       async run(stage) {
         const mill = await stage.mill()
         const job = numberedJob(stage, { tags: ['billing'] })
