@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Counts } from '../engine/engine.ts'
+import type { Counts, Engine } from '../engine/engine.ts'
 import { decodeBlock } from '../engine/history/block.ts'
 import { HISTORY_BYTES_MAX, MARKS, RESOLUTIONS } from '../engine/history/resolutions.ts'
 import { TallyWriter, TypeTally } from '../engine/history/tally.ts'
 import { createMemoryRecords, RecordTable } from '../engine/memory-records.ts'
 import { RecordPresence } from '../engine/presence.ts'
 import type { Records } from '../engine/records.ts'
+import { Events } from '../events.ts'
 import { TestClock } from '../testing/test-clock.ts'
-import { HistoryTerm } from './history.ts'
+import { HistoryTerm, historyDuty } from './history.ts'
 
 const MINUTE_MS = 60_000
 
@@ -239,4 +240,24 @@ test('starts of workers are marked with their version, once', async () => {
     'Workers of version 1.1.0 started',
     'No worker of version 1.0.0 is left',
   ])
+})
+
+test('an attempt whose worker died counts as failed, by the keeper that reaped it', async () => {
+  const { clock, records, completed } = scene()
+  const events = new Events()
+  const engine: Pick<Engine, 'counts' | 'records'> = { counts: async () => ({}), records }
+  const [duty, other] = ['one', 'other'].map((keeper) => historyDuty({ engine, clock, events }, keeper, records))
+  const off = duty?.onChange?.(() => {})
+  const offOther = other?.onChange?.(() => {})
+  const job = { id: '1', type: 'greet', priority: 0, attempts: 3, tenant: null, runAtMs: 0, createdAtMs: 0 }
+  const error = { name: 'Error', code: null, message: 'expired', stack: null }
+  events.emit('lease.reaped', { job, attempt: 1, worker: 'one', outcome: { kind: 'retry', delayMs: 0, error } })
+  events.emit('lease.reaped', { job, attempt: 3, worker: 'one', outcome: { kind: 'dead', error } })
+  const term = { signal: new AbortController().signal, holds: async () => true }
+  for (const one of [duty, other]) for (let pass = 0; pass < 2; pass += 1) await one?.perform(term)
+  off?.()
+  offOther?.()
+  const [block] = (await records.list('minute')).map(({ body }) => decodeBlock(body))
+  const cell = [...(block?.cells.values() ?? [])][0]?.get('greet')
+  assert.deepEqual([cell?.failed, cell?.died, await completed('minute')], [2, 1, 0])
 })

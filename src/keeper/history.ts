@@ -24,7 +24,11 @@ const COUNT_REST = 100
  * Writes the history once a minute if anything has changed, and every ten minutes otherwise. Another keeper may take over
  * at any moment: what workers have said by then is counted once, by one of them.
  */
-export function historyDuty({ engine, clock, events }: KeeperParts, keeper: string, records: Records): Duty {
+export function historyDuty(
+  { engine, clock, events }: Pick<HistoryParts, 'engine' | 'clock'> & Pick<KeeperParts, 'events'>,
+  keeper: string,
+  records: Records,
+): Duty {
   const terms = new WeakMap<AbortSignal, HistoryTerm>()
   const reaped = new Map<string, TypeTally>()
   return {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { breach, rigged, told } from '../../../test/fixtures/alerting.ts'
 import type { Counts } from '../../engine/engine.ts'
+import { listMarks } from '../../engine/history/marks.ts'
 import { Events } from '../../events.ts'
 import { capturingLog, type LogLine } from '../../testing/capture.ts'
 import { openForTest } from '../../testing/open-for-test.ts'
@@ -32,6 +33,24 @@ test('a mill tells of alerts as events, and sinks hear repetitions too', async (
   says(breach(1))
   await t.clock.advance('1h')
   assert.equal(heard.length, 3, 'stopped is stopped')
+})
+
+test('alerts are marks of the history, once, if two processes evaluate the same rule', async () => {
+  await using t = await openForTest()
+  const { rule, says } = rigged()
+  const [one, other] = [
+    startAlerting(t.mill, { rules: [rule], clock: t.clock }),
+    startAlerting(t.mill, { rules: [rule], clock: t.clock }),
+  ]
+  says(breach(9))
+  for (const alerting of [one, other]) await alerting.evaluate()
+  says()
+  for (const alerting of [one, other]) await alerting.evaluate()
+  await Promise.all([one.stop(), other.stop()])
+  const { records } = t.mill.engine
+  assert.ok(records !== undefined)
+  const { marks, left } = await listMarks(records, 0)
+  assert.deepEqual([marks.map(({ kind }) => kind).sort(), left], [['alert', 'resolved'], 0])
 })
 
 test('two looks at once are one, and rules of one name are refused', async () => {
