@@ -38,7 +38,7 @@ export function decodeBeat(owner: { readonly type: string; readonly instance: st
 
 function workOf(value: unknown): AtWork | null {
   const fields = fieldsOf(value)
-  const { host, pid, process, startedAtMs, concurrency, ageingMs, running, pausedUntilMs, ended, jobs } = fields
+  const { host, pid, process, startedAtMs, concurrency, slots, ageingMs, running, pausedUntilMs, ended, jobs } = fields
   const numbers = [pid, startedAtMs, concurrency, running]
   if (typeof host !== 'string' || numbers.some((value) => typeof value !== 'number')) return null
   return {
@@ -47,6 +47,7 @@ function workOf(value: unknown): AtWork | null {
     ...(typeof process === 'string' && { process }),
     startedAtMs: Number(startedAtMs),
     concurrency: Number(concurrency),
+    ...slotsOf(slots),
     ...(typeof ageingMs === 'number' && { ageingMs }),
     running: Number(running),
     ...(typeof pausedUntilMs === 'number' && { pausedUntilMs }),
@@ -65,6 +66,11 @@ function vitalsOf({ perSecond, version, memoryBytes, loopDelayMs, drains }: Fiel
     ...(typeof loopDelayMs === 'number' && { loopDelayMs }),
     ...(typeof drains === 'boolean' && { drains }),
   }
+}
+
+function slotsOf(value: unknown): Pick<AtWork, 'slots'> {
+  const { max, by } = fieldsOf(value)
+  return typeof max === 'number' ? { slots: { max, by: by === 'tenant' ? by : null } } : {}
 }
 
 function endedOf(value: unknown): { readonly ended?: EndedAttempts } {

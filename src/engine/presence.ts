@@ -2,6 +2,7 @@
  * Presence: which workers live now, over all processes. Workers write it and health checks read it; no job depends on it.
  * It is kept in the records of the engine, or in another store beside it.
  */
+import type { SharedSlots } from '../job/slots.ts'
 import type { Clock } from '../time/clock.ts'
 import { decodeBeat, encodeBeat } from './beats.ts'
 import type { Engine, KnownWorker } from './engine.ts'
@@ -31,6 +32,8 @@ export interface AtWork {
   readonly startedAtMs: number
   /** Handlers at once at most, over all its types. */
   readonly concurrency: number
+  /** Of the beat's type, over all workers. */
+  readonly slots?: SharedSlots
   /** How fast jobs age for it; left out: strict priority. */
   readonly ageingMs?: number
   /** Jobs of the beat's type whose handlers run now. */

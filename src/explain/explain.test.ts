@@ -155,6 +155,25 @@ test('a rate limit that is reached, by whom, and until when', async () => {
   assert.match(unknown.also.join('\n'), /^2 jobs of its type started in the last 1m; if its definition has a limit/)
 })
 
+test('all slots of a tenant are taken, by whom, with the definition or from the heartbeats of workers', async () => {
+  await using stage = await openForTest()
+  const { mill, clock } = stage
+  const sync = defineJob({ type: 'sync', concurrency: { max: 1, by: 'tenant' }, run: () => new Promise(() => {}) })
+  const tenant = { orgId: 'acme' }
+  const [first, second] = (await mill.enqueueMany(sync, [1, 2], { tenant })).map(({ id }) => id)
+  const [bare, last] = (await mill.enqueueMany(sync, [3, 4])).map(({ id }) => id)
+  await mill.work([sync], { id: 'w1', drain: 0 })
+  await clock.advance('10s')
+  for (const jobs of [[sync], []]) {
+    const waits = await explainJob(mill, second ?? '', { clock, jobs })
+    assert.deepEqual([waits.because, waits.untilMs, waits.jobs.map(({ id }) => id)], ['slots-taken', null, [first]])
+    assert.match(waits.text, /^The only slot of its tenant 'acme' over all workers is taken, by 'sync' /)
+    const without = await explainJob(mill, last ?? '', { clock, jobs })
+    assert.deepEqual([without.because, without.jobs.map(({ id }) => id)], ['slots-taken', [bare]])
+    assert.match(without.text, /of jobs without a tenant/)
+  }
+})
+
 test('a job with several reasons may start when the last of them ends, if that is known', async () => {
   await using stage = await openForTest()
   const { mill, clock } = stage

@@ -84,6 +84,7 @@ function jobsOf(reason: Reason): readonly ExplainedJob[] {
   switch (reason.kind) {
     case 'waits-for-jobs':
     case 'limit-reached':
+    case 'slots-taken':
     case 'slots-busy':
       return reason.jobs
     case 'older-version-runs':

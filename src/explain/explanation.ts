@@ -19,6 +19,7 @@ export type Because =
   | 'older-version-runs'
   | 'paused'
   | 'limit-reached'
+  | 'slots-taken'
   | 'no-worker'
   | 'slots-busy'
   | 'others-first'
@@ -121,6 +122,13 @@ export type Reason =
       readonly untilMs: number
       readonly jobs: readonly ExplainedJob[]
     }
+  /** Over all workers. `tenant`: null where they are those of the whole type; empty for jobs without a tenant. */
+  | {
+      readonly kind: 'slots-taken'
+      readonly max: number
+      readonly tenant: string | null
+      readonly jobs: readonly ExplainedJob[]
+    }
   | {
       readonly kind: 'no-worker'
       readonly type: string
@@ -146,6 +154,8 @@ export type Note =
   | { readonly kind: 'quiet-workers'; readonly workers: readonly string[]; readonly forMs: number }
   /** An operator's limits hold it back, not the definition's. */
   | { readonly kind: 'limits-changed'; readonly override: LimitOverride }
+  /** More jobs run than were looked at. */
+  | { readonly kind: 'maybe-slots-taken'; readonly max: number; readonly by: 'tenant' | null }
   | { readonly kind: 'maybe-limited'; readonly starts: number; readonly perMs: number }
 
 export interface Decision {

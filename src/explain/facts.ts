@@ -25,7 +25,7 @@ export interface Facts {
   /** The newest jobs of its type by state, at most `LOOKED_AT_MAX` each. */
   readonly peers: { readonly queued: Peers; readonly inProgress: Peers; readonly completed: Peers }
   /** Null when the definition is unknown. */
-  readonly definition: Pick<AnyJob, 'limit' | 'concurrency'> | null
+  readonly definition: Pick<AnyJob, 'limit' | 'concurrency' | 'slots'> | null
   /** Whether leases expire, and how long after that a job is recovered at the latest. */
   readonly recovery: { readonly byReaper: boolean; readonly maxMs: number | null }
 }
@@ -40,6 +40,8 @@ const NO_PEERS: Peers = Object.freeze({ jobs: [], isAll: true })
 
 /** An explanation takes a few reads of this size, however many jobs there are. */
 export const LOOKED_AT_MAX = 100
+/** Of the running jobs of a type with slots: those of one tenant must be found among them. */
+const HOLDERS_LOOKED_AT_MAX = 1_000
 const PREDECESSORS_LOOKED_UP_MAX = 200
 
 export interface Asked {
@@ -59,13 +61,17 @@ export async function collectFacts(asked: Asked): Promise<Facts> {
   const history = (await engine.inspector?.history(id)) ?? []
   const isOver = isFinished(job.state)
   const isQueued = job.state === 'queued'
+  const definition = asked.jobs.find(({ type }) => type === job.type) ?? null
+  const hasSlots = definition !== null && definition.slots !== null
   const [pauses, overrides, presence, predecessors, successor, peers] = await Promise.all([
     isOver ? null : known(() => pausesIn(engine)?.list()),
     isQueued ? known(() => limitsIn(engine)?.list()) : null,
     isOver ? null : known(() => presenceOf(engine, asked.nowMs)),
     isQueued ? predecessorsOf(lookup, job) : [],
     successorOf(lookup, job, history),
-    isQueued ? peersOf(engine, lookup, job.type) : { queued: NO_PEERS, inProgress: NO_PEERS, completed: NO_PEERS },
+    isQueued
+      ? peersOf(engine, lookup, { type: job.type, hasSlots })
+      : { queued: NO_PEERS, inProgress: NO_PEERS, completed: NO_PEERS },
   ])
   return {
     nowMs: asked.nowMs,
@@ -77,7 +83,7 @@ export async function collectFacts(asked: Asked): Promise<Facts> {
     override: overrides?.find(({ type }) => type === job.type) ?? null,
     presence,
     peers,
-    definition: asked.jobs.find(({ type }) => type === job.type) ?? null,
+    definition,
     recovery: { byReaper: recovery === 'reaper', maxMs: recoveryMaxMs },
   }
 }
@@ -109,10 +115,15 @@ async function successorOf(lookup: Lookup, { state }: JobView, history: readonly
 }
 
 /** A log lists by state only what runs. */
-async function peersOf(engine: Engine, lookup: Lookup, type: string): Promise<Facts['peers']> {
+async function peersOf(
+  engine: Engine,
+  lookup: Lookup,
+  { type, hasSlots }: { readonly type: string; readonly hasSlots: boolean },
+): Promise<Facts['peers']> {
   const look = async (state: 'queued' | 'in_progress' | 'completed'): Promise<Peers> => {
-    const jobs = await lookup.list({ type, state, limit: LOOKED_AT_MAX })
-    return { jobs, isAll: jobs.length < LOOKED_AT_MAX }
+    const limit = hasSlots && state === 'in_progress' ? HOLDERS_LOOKED_AT_MAX : LOOKED_AT_MAX
+    const jobs = await lookup.list({ type, state, limit })
+    return { jobs, isAll: jobs.length < limit }
   }
   if (engine.inspector === undefined)
     return { queued: NO_PEERS, inProgress: await look('in_progress'), completed: NO_PEERS }

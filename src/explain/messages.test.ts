@@ -69,6 +69,10 @@ const REASONS: readonly (readonly [Reason, string])[] = [
     'Its type \'mail\' was paused by ann at 2025-12-31T23:55:00.000Z (5m ago), "the server moves". It starts when the type is resumed.',
   ],
   [
+    { kind: 'slots-taken', max: 2, tenant: null, jobs: [job('a'), job('b')] },
+    "All 2 slots of its type over all workers are taken, by 'mail' a (in_progress), 'mail' b (in_progress). It can start when one of them has ended.",
+  ],
+  [
     { kind: 'limit-reached', max: 1, perMs: 60_000, untilMs: NOW + 1_000, jobs: [job('a')] },
     "The limit of its type, 1 start in 1m, is reached, by 'mail' a (in_progress). The next start is possible at 2026-01-01T00:00:01.000Z (in 1s).",
   ],

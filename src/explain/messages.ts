@@ -33,6 +33,8 @@ export function reasonText(reason: Reason, nowMs: number): string {
       return `Its type '${reason.pause.type}' was paused by ${reason.pause.who} at ${when(reason.pause.sinceMs)}, ${quoted(reason.pause.reason)}. It starts when the type is resumed.`
     case 'limit-reached':
       return `The limit of its type, ${count(reason.max, 'start')} in ${formatDuration(reason.perMs)}, is reached, by ${names(reason.jobs)}. The next start is possible at ${when(reason.untilMs)}.`
+    case 'slots-taken':
+      return slotsTakenText(reason)
     case 'no-worker':
       return noWorkerText(reason, when)
     case 'slots-busy':
@@ -115,6 +117,14 @@ function waitsText({ jobs, of, notLookedUp, ifDead }: Of<'waits-for-jobs'>): str
   return `It comes after ${count(of, 'job')}. The first ${of - notLookedUp} no longer hold it back; it may wait for one of the others. ${IF_DEAD[ifDead]}`
 }
 
+function slotsTakenText({ max, tenant, jobs }: Of<'slots-taken'>): string {
+  const whose =
+    tenant === null ? 'of its type' : tenant === '' ? 'of jobs without a tenant' : `of its tenant '${tenant}'`
+  const all =
+    max === 1 ? `The only slot ${whose} over all workers is` : `All ${max} slots ${whose} over all workers are`
+  return `${all} taken, by ${names(jobs)}. It can start when one of them has ended.`
+}
+
 /** Why a worker released a job without counting an attempt. */
 const RELEASED: Readonly<Record<string, string>> = {
   offline: 'its handler was offline',
@@ -174,6 +184,8 @@ export function noteText(note: Note, nowMs: number): string {
       return `${list(note.workers)} finished no job for ${formatDuration(note.forMs)} and may be stuck.`
     case 'limits-changed':
       return `${note.override.who} has changed the limits of its type at ${when(note.override.sinceMs)}, ${quoted(note.override.reason)}: ${limitsText(note.override)}. 'millrace limits reset ${note.override.type}' lifts that.`
+    case 'maybe-slots-taken':
+      return `Its type has ${count(note.max, 'slot')} over all workers${note.by === null ? '' : ' for each tenant'}, and more jobs run than were looked at: all of them may be taken.`
     case 'maybe-limited':
       return `${count(note.starts, 'job')} of its type started in the last ${formatDuration(note.perMs)}; if its definition has a limit, that may hold it back.`
     default:

@@ -110,7 +110,7 @@ const CROWDED: readonly Row[] = [
   {
     what: 'over its rate limit',
     given: {
-      definition: { limit, concurrency: null },
+      definition: { limit, concurrency: null, slots: null },
       peers: peers({
         inProgress: [running('x', { startedAtMs: NOW - 10_000 })],
         completed: [started('y', 40_000), started('z', 60_000)],
@@ -132,7 +132,7 @@ const CROWDED: readonly Row[] = [
   {
     what: 'over the limit of its definition, which an operator has lifted',
     given: {
-      definition: { limit, concurrency: null },
+      definition: { limit, concurrency: null, slots: null },
       override: { ...override, limit: null },
       peers: peers({ completed: [started('y', 1), started('z', 2)] }),
     },
@@ -147,7 +147,7 @@ const CROWDED: readonly Row[] = [
   {
     what: 'below its rate limit, as far as can be seen',
     given: {
-      definition: { limit, concurrency: null },
+      definition: { limit, concurrency: null, slots: null },
       peers: peers({ completed: [started('y', 1), started('z', 60_000)] }),
     },
     reasons: ['due'],
@@ -207,7 +207,7 @@ const CROWDED: readonly Row[] = [
   },
   {
     what: 'behind the concurrency of its own type',
-    given: { presence: presence([beat({}, 1)]), definition: { limit: null, concurrency: 1 } },
+    given: { presence: presence([beat({}, 1)]), definition: { limit: null, concurrency: 1, slots: null } },
     reasons: ['slots-busy'],
   },
   {

@@ -3,6 +3,7 @@ import type { Beat, Seen } from '../engine/presence.ts'
 import { effectiveRank } from '../job/ageing.ts'
 import type { JobView } from '../job/job.ts'
 import { readinessOf } from '../job/predecessors.ts'
+import { type SharedSlots, slotGroup } from '../job/slots.ts'
 import { isFinished } from '../job/states.ts'
 import { QUIET_MS } from '../observe/workers.ts'
 import type { Decision, Note, PutOff, Reason } from './explanation.ts'
@@ -19,7 +20,9 @@ const WONDER_MS = 5_000
 export function decideQueued(facts: Facts): Decision {
   const { job, presence } = facts
   const workers = presence === null ? null : workersOfType(job.type, presence, limitsNow(facts).concurrency)
-  const holdups = [unreadable, waits, delayed, olderVersion, paused, limited].flatMap((look) => look(facts) ?? [])
+  const holdups = [unreadable, waits, delayed, olderVersion, paused, limited, slotsTaken].flatMap(
+    (look) => look(facts) ?? [],
+  )
   const lacking = noWorker(facts, workers)
   const [first, ...rest] = lacking === null ? holdups : [...holdups, lacking]
   if (first !== undefined)
@@ -119,6 +122,26 @@ function limited(facts: Facts): Reason | null {
   return { kind: 'limit-reached', ...limit, untilMs: leaving.atMs + limit.perMs, jobs }
 }
 
+/** Those of the definition, or as its workers say. */
+function slotsOf({ definition, presence, job }: Facts): SharedSlots | null {
+  if (definition !== null) return definition.slots
+  return presence?.beats.find(({ type, work }) => type === job.type && work?.slots !== undefined)?.work?.slots ?? null
+}
+
+/** An expired lease has its slot until the job is recovered. */
+function holdersOf({ job, peers }: Facts, slots: SharedSlots): readonly JobView[] {
+  const group = slotGroup(job.tenant, slots)
+  return peers.inProgress.jobs.filter(({ tenant }) => slotGroup(tenant, slots) === group)
+}
+
+function slotsTaken(facts: Facts): Reason | null {
+  const slots = slotsOf(facts)
+  const holders = slots === null ? [] : holdersOf(facts, slots)
+  if (slots === null || holders.length < slots.max) return null
+  const tenant = slots.by === null ? null : slotGroup(facts.job.tenant, slots)
+  return { kind: 'slots-taken', max: slots.max, tenant, jobs: holders.map(explainedJob) }
+}
+
 /** The latest first. */
 function startsWithin({ peers, nowMs }: Facts, perMs: number) {
   return [...peers.inProgress.jobs, ...peers.completed.jobs]
@@ -167,8 +190,12 @@ function agedNotes({ job, nowMs }: Facts, ageings: readonly (number | null)[]): 
  * Those that come first for each of its workers. Those with predecessors are left out: whether they may start is not known
  * here.
  */
-function othersFirst({ job, peers, nowMs }: Facts, ageings: readonly (number | null)[]): Reason | null {
+function othersFirst(facts: Facts, ageings: readonly (number | null)[]): Reason | null {
+  const { job, peers, nowMs } = facts
+  // The jobs of other tenants stand in no order with it where each has slots of its own.
+  const slots = slotsOf(facts) ?? { by: null }
   const isFirst = (peer: JobView): boolean =>
+    slotGroup(peer.tenant, slots) === slotGroup(job.tenant, slots) &&
     peer.runAtMs <= nowMs &&
     peer.after === null &&
     ageings.every((ageingMs) => isBefore(peer, job, { nowMs, ageingMs }))
@@ -199,7 +226,9 @@ function dueNotes(facts: Facts, workers: WorkersOfType | null, main: Reason): re
   if (main.kind !== 'due' || nowMs - job.runAtMs < WONDER_MS) return []
   const starts = definition === null ? startsWithin(facts, STARTS_TOLD_MS).length : 0
   const quiet = quietWorkers(workers, nowMs)
+  const slots = facts.peers.inProgress.isAll ? null : slotsOf(facts)
   return [
+    ...(slots === null ? [] : [{ kind: 'maybe-slots-taken', ...slots } as const]),
     ...(quiet === null ? [] : [quiet]),
     ...(starts === 0 ? [] : [{ kind: 'maybe-limited', starts, perMs: STARTS_TOLD_MS } as const]),
   ]

@@ -164,6 +164,7 @@ export class Heartbeat {
       process: PROCESS_TAG,
       startedAtMs: this.startedAtMs,
       concurrency: slots.concurrency,
+      ...(definition.slots !== null && { slots: definition.slots }),
       ...(ageingMs !== null && { ageingMs }),
       running: active.length,
       ...(pausedUntilMs !== undefined && { pausedUntilMs }),
