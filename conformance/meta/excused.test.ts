@@ -5,6 +5,7 @@ import type { Capabilities } from '../../src/engine/capabilities.ts'
 import type { Consumer, Engine } from '../../src/engine/engine.ts'
 import { UnsupportedError } from '../../src/errors.ts'
 import { type Alteration, altered } from '../alter.ts'
+import * as bounds from '../bounds.ts'
 import { memoryHarness } from '../engines/memory.ts'
 import * as needs from '../needs.ts'
 import * as operations from '../operations.ts'
@@ -94,7 +95,7 @@ test('an engine that promises the least is excused by every need, and refuses al
   )
   assert.deepEqual(failed(results), [])
   const sentences = new Set(results.flatMap((result) => (result.status === 'excused' ? [result.sentence] : [])))
-  const all = [...Object.values(needs), ...Object.values(operations)]
+  const all = [...Object.values(needs), ...Object.values(bounds), ...Object.values(operations)]
   const poor = altered(() => memoryHarness(), least)
   const { engine, destroy } = await poor()
   const expected = all.flatMap((need) => (typeof need === 'object' ? [need.excuse(engine)] : []))
