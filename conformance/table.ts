@@ -52,6 +52,7 @@ import { removalOptions } from './cases/port/removal-options.ts'
 import { retaining } from './cases/port/retention.ts'
 import { retrying } from './cases/port/retry.ts'
 import { scheduling } from './cases/port/schedules.ts'
+import { searching } from './cases/port/searching.ts'
 import { settlingBatches } from './cases/port/settle-batches.ts'
 import { slotAccounts } from './cases/port/slot-accounts.ts'
 import { slotLimits } from './cases/port/slots.ts'
@@ -92,6 +93,7 @@ export const table: readonly CaseFile[] = [
   keptLogs,
   histories,
   inspecting,
+  searching,
   endedStates,
   counting,
   diagnosing,

@@ -26,7 +26,7 @@ import { checkActor, type Note, pauseType, resumeType, writeNote } from './audit
 import { admitFlow, type Flow, prepareFlow, type ResultOf, receiptsByName } from './flow.ts'
 import { Lifetime } from './lifetime.ts'
 import { Limits } from './limits.ts'
-import { keeperCode, workerCode, workerIdCode } from './on-use.ts'
+import { keeperCode, searchCode, workerCode, workerIdCode } from './on-use.ts'
 import {
   checkBytesMax,
   checkDefinitions,
@@ -43,6 +43,7 @@ import {
 } from './options.ts'
 import { type Preparation, prepareJobs } from './prepare.ts'
 import { awaitResult, type ResultWait } from './result.ts'
+import type { FoundJobs, SearchOptions } from './search.ts'
 
 /** The receipt of `enqueue`. It carries the type of the result for `mill.result`. */
 export interface Enqueued<Result> extends Receipt {
@@ -177,6 +178,12 @@ export class Mill {
     return lookupOf(this.engine).list(checkFilter({ limit: 100, ...filter }))
   }
 
+  /** Jobs that a search finds, newest first: `mill.search('type:mail error:ECONNREFUSED since:1h')`. */
+  async search(text: string, options: SearchOptions = {}): Promise<FoundJobs> {
+    const { search } = await searchCode()
+    return search({ engine: this.engine, clock: this.#clock, definitions: this.#known.values() }, text, options)
+  }
+
   /** The events of a job, oldest first. */
   async history(id: string): Promise<readonly JobEvent[]> {
     return inspectorOf(this.engine).history(id)
@@ -287,14 +294,11 @@ export class Mill {
   }
 
   /** `await using mill = await open(…)` closes it at the end of the block. */
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close()
-  }
+  [Symbol.asyncDispose] = (): Promise<void> => this.close()
 
   #definition(job: AnyJob | string): AnyJob {
-    if (typeof job !== 'string') return job
-    const definition = this.#known.get(job)
-    if (definition === undefined) throw new UnknownTypeError(job, [...this.#known.keys()])
-    return definition
+    const definition = typeof job === 'string' ? this.#known.get(job) : job
+    if (definition !== undefined) return definition
+    throw new UnknownTypeError(String(job), [...this.#known.keys()])
   }
 }

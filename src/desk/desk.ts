@@ -4,7 +4,6 @@ import { finishedAs } from '../engine/retention.ts'
 import { MillraceError, OptionError } from '../errors.ts'
 import { Events } from '../events.ts'
 import { type AnyJob, defineJob } from '../job/definition.ts'
-import type { JobEvent } from '../job/job.ts'
 import { refuseUnknown } from '../job/known-options.ts'
 import { checkListLimit } from '../job/list-limit.ts'
 import { definitionFor } from '../job/named-jobs.ts'
@@ -18,22 +17,17 @@ import { isHashOf, noteEdit } from './edit-note.ts'
 import { type Causes, groupLetters, type LetterGroup } from './groups.ts'
 import { AUDIT_NAMES, DESK_NAMES, type DeskOptions, type DeskStore } from './options.ts'
 import {
-  checkFilter,
+  bounded,
   jobsOf,
   type Letter,
   type LetterFilter,
   pagesOf,
   type Selection,
+  type ShownLetter,
   type Target,
   toLetter,
   totalOf,
 } from './selection.ts'
-
-export interface ShownLetter extends Letter {
-  readonly history: readonly JobEvent[]
-  /** The audit of this letter, newest first. */
-  readonly audit: readonly AuditEntry[]
-}
 
 const REPLAYS_MAX_DEFAULT = 3
 const LIST_LIMIT_DEFAULT = 100
@@ -93,7 +87,8 @@ export class Desk {
   async list(filter: LetterFilter = {}): Promise<readonly Letter[]> {
     const limit = checkListLimit(filter.limit ?? LIST_LIMIT_DEFAULT)
     const letters: Letter[] = []
-    for await (const page of pagesOf(this.#letters, { ...filter, limit }, Math.min(limit, SCAN_PAGE))) {
+    const pageMax = filter.search === undefined ? Math.min(limit, SCAN_PAGE) : SCAN_PAGE
+    for await (const page of this.#found({ ...filter, limit }, pageMax)) {
       letters.push(...page)
     }
     return letters
@@ -106,7 +101,8 @@ export class Desk {
 
   /** The same, with totals. An aborted `signal` ends the counting early. */
   async causes(filter: LetterFilter = {}, options: { readonly signal?: AbortSignal } = {}): Promise<Causes> {
-    return groupLetters(pagesOf(this.#letters, filter, GROUP_PAGE), filter, options.signal)
+    const chosen = bounded(filter, this.#clock)
+    return groupLetters(this.#found(chosen, GROUP_PAGE), chosen, options.signal)
   }
 
   async show(id: string): Promise<ShownLetter> {
@@ -235,7 +231,7 @@ export class Desk {
   }
 
   async #bulk<Item extends Target>(
-    selection: Selection,
+    given: Selection,
     options: BulkOptions,
     rules: Pick<Bulk<Item>, 'pages' | 'pageMax' | 'against' | 'refusal'> & {
       act(ids: readonly string[]): Promise<readonly boolean[]>
@@ -243,7 +239,8 @@ export class Desk {
       emitted(item: Item): void
     },
   ): Promise<BulkOutcome> {
-    const limit = 'ids' in selection ? undefined : checkFilter(selection).limit
+    const selection = bounded(given, this.#clock)
+    const limit = 'ids' in selection ? undefined : selection.limit
     const act = async (items: readonly Item[]): Promise<readonly boolean[]> => {
       const answers = await rules.act(items.map(({ job }) => job.id))
       for (const [index, item] of items.entries()) if (answers[index] === true) rules.emitted(item)
@@ -257,7 +254,11 @@ export class Desk {
   /** Without the limit, which counts only letters that were acted on. */
   #pages(selection: Selection): (pageMax: number) => AsyncIterable<readonly Letter[]> {
     const { limit: _, ...found } = { limit: undefined, ...selection }
-    return (pageMax) => pagesOf(this.#letters, found, pageMax)
+    return (pageMax) => this.#found(found, pageMax)
+  }
+
+  #found(selection: Selection, pageMax: number): AsyncGenerator<readonly Letter[]> {
+    return pagesOf(this.#letters, bounded(selection, this.#clock), pageMax, this.#redaction)
   }
 
   #emit(action: DeskAction, { job }: Target, { who }: Actor): void {

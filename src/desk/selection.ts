@@ -1,14 +1,20 @@
-import type { DeadLetter, DeadLetters } from '../engine/dead-letters.ts'
+import type { AuditEntry, DeadLetter, DeadLetters } from '../engine/dead-letters.ts'
 import type { Counts, Inspector } from '../engine/engine.ts'
 import { OptionError } from '../errors.ts'
-import type { JobView } from '../job/job.ts'
-import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
+import type { JobEvent, JobView } from '../job/job.ts'
+import { type OptionNames, omitUndefined, refuseUnknown } from '../job/known-options.ts'
+import type { Redaction } from '../job/redaction.ts'
+import { formatSearch, parseSearch } from '../job/search.ts'
+import { matcherOf } from '../job/search-match.ts'
+import type { Clock } from '../time/clock.ts'
 import { fingerprint } from './fingerprint.ts'
 
 export interface LetterFilter {
   readonly type?: string
   /** From `desk.groups()`. */
   readonly fingerprint?: string
+  /** Such as `tag:import-7 error:ECONNREFUSED`; `since` and `until` are times of death. */
+  readonly search?: string
   /** Died at this time or later. */
   readonly sinceMs?: number
   /** Died before this time. */
@@ -20,6 +26,7 @@ export interface LetterFilter {
 const FILTER_NAMES: OptionNames<LetterFilter> = {
   type: true,
   fingerprint: true,
+  search: true,
   sinceMs: true,
   beforeMs: true,
   limit: true,
@@ -30,6 +37,12 @@ export type Selection = LetterFilter | { readonly ids: readonly string[] }
 
 export interface Letter extends DeadLetter {
   readonly fingerprint: string
+}
+
+export interface ShownLetter extends Letter {
+  readonly history: readonly JobEvent[]
+  /** The audit of this letter, newest first. */
+  readonly audit: readonly AuditEntry[]
 }
 
 /** What an act on many needs to know of each: a dead letter, or any job that is to be erased. */
@@ -58,6 +71,35 @@ export function checkFilter(filter: LetterFilter): LetterFilter {
 }
 
 /**
+ * The same filter with the times and the type of its search as bounds, which indexes serve. Times that count back from now
+ * are times of the clock afterwards, so that it selects the same letters later.
+ */
+export function bounded<Chosen extends Selection>(selection: Chosen, clock: Clock): Chosen | LetterFilter {
+  if ('ids' in selection) return selection
+  const { search, ...rest } = checkFilter(selection)
+  if (search === undefined) return selection
+  const { sinceMs, untilMs, ...terms } = parseSearch(search, clock.nowMs())
+  const text = formatSearch(terms)
+  return {
+    ...omitUndefined({ type: terms.type }),
+    ...rest,
+    ...(text !== '' && { search: text }),
+    ...(sinceMs !== undefined && { sinceMs: Math.max(sinceMs, rest.sinceMs ?? sinceMs) }),
+    ...(untilMs !== undefined && { beforeMs: Math.min(untilMs, rest.beforeMs ?? untilMs) }),
+  }
+}
+
+/** A test for the letters of a filter that is `bounded`: what the store does not filter by. */
+export function letterMatcher(
+  { fingerprint, search }: LetterFilter,
+  redaction: Redaction,
+): (letter: Letter) => boolean {
+  const matches = search === undefined ? null : matcherOf(parseSearch(search, 0), redaction)
+  return (letter) =>
+    (fingerprint === undefined || letter.fingerprint === fingerprint) && (matches === null || matches(letter.job))
+}
+
+/**
  * The same selection without letters that die later. `newest` is the first letter found; `count` is how many were found,
  * or null if not all were counted. Letters are listed by time of death, so the time of the newest one excludes later ones.
  * The count bounds what a machine whose clock is behind could add.
@@ -78,10 +120,11 @@ export async function* pagesOf(
   deadLetters: DeadLetters,
   selection: Selection,
   pageMax: number,
+  redaction: Redaction,
 ): AsyncGenerator<readonly Letter[]> {
   if ('ids' in selection) refuseUnknown(selection, { ids: true }, 'a selection by ids')
   if ('ids' in selection) yield* named(deadLetters, selection.ids, pageMax)
-  else yield* filtered(deadLetters, checkFilter(selection), pageMax)
+  else yield* filtered(deadLetters, checkFilter(selection), pageMax, letterMatcher(selection, redaction))
 }
 
 async function* named(deadLetters: DeadLetters, ids: readonly string[], pageMax: number) {
@@ -94,10 +137,10 @@ async function* named(deadLetters: DeadLetters, ids: readonly string[], pageMax:
 /** How many letters there are, if that can be known: counting by fingerprint or time would read everything twice. */
 export async function totalOf(selection: Selection, counts?: () => Promise<Counts>): Promise<number | null> {
   if ('ids' in selection) return new Set(selection.ids).size
-  const { type, fingerprint, sinceMs, beforeMs, limit = Number.POSITIVE_INFINITY } = selection
+  const { type, fingerprint, search, sinceMs, beforeMs, limit = Number.POSITIVE_INFINITY } = selection
   // The selection of a dry run or a group: its limit is its count.
   if (beforeMs !== undefined && Number.isFinite(limit)) return limit
-  if (fingerprint !== undefined || sinceMs !== undefined || beforeMs !== undefined) return null
+  if ([fingerprint, search, sinceMs, beforeMs].some((bound) => bound !== undefined)) return null
   const found = await counts?.()
   if (found === undefined) return null
   const dead = Object.entries(found).filter(([name]) => type === undefined || name === type)
@@ -132,13 +175,18 @@ async function targetWithoutJob(deadLetters: DeadLetters, id: string): Promise<T
   return { job: { id, type: entry?.type ?? '', state, completedAtMs: null, updatedAtMs: 0 } }
 }
 
-async function* filtered(deadLetters: DeadLetters, filter: LetterFilter, pageMax: number) {
-  const { fingerprint: wanted, limit = Number.POSITIVE_INFINITY, ...bounds } = filter
+async function* filtered(
+  deadLetters: DeadLetters,
+  filter: LetterFilter,
+  pageMax: number,
+  matches: (letter: Letter) => boolean,
+) {
+  const { fingerprint: _, search: __, limit = Number.POSITIVE_INFINITY, ...bounds } = filter
   let left = limit
   let after: { readonly completedAtMs: number; readonly id: string } | undefined
   while (left > 0) {
     const page = await deadLetters.list({ ...bounds, limit: pageMax, ...(after && { after }) })
-    const letters = page.map(toLetter).filter((letter) => wanted === undefined || letter.fingerprint === wanted)
+    const letters = page.map(toLetter).filter(matches)
     const taken = letters.slice(0, left)
     left -= taken.length
     if (taken.length > 0) yield taken

@@ -5,6 +5,7 @@
  * `conformance/` decides whether an engine is right.
  */
 import type { JobEvent, JobView, NewJob } from '../job/job.ts'
+import type { JobSearch } from '../job/search.ts'
 import type { SharedSlots } from '../job/slots.ts'
 import type { JobState } from '../job/states.ts'
 import type { Capabilities } from './capabilities.ts'
@@ -14,6 +15,7 @@ import type { Outbox } from './outbox.ts'
 import type { Lease, Lost, NotApplied, Settlement } from './outcome.ts'
 import type { Records } from './records.ts'
 import type { Retention } from './retention.ts'
+import type { Step } from './scan.ts'
 
 export type { DeadLetter, DeadLetters } from './dead-letters.ts'
 
@@ -218,6 +220,12 @@ export interface Lookup {
   find(ids: readonly string[]): Promise<readonly (JobView | null)[]>
   /** Newest first, page by page. A version that took the place of an older one of its latest key may stand there. */
   list(filter: JobFilter): Promise<readonly JobView[]>
+  /**
+   * One step of a search: looks at up to `max` jobs behind `before`, newest first, and returns at least those that match.
+   * What an index or the text of a row rules out is left out; the caller checks the others. Left out where a search has to
+   * read the list.
+   */
+  search?(search: JobSearch, step: { readonly before?: string; readonly max: number }): Promise<Step<JobView, string>>
   /** The queued job that has been due longest, whatever it waits for. Null when none is due. */
   oldestDue(): Promise<JobView | null>
 }

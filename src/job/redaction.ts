@@ -55,6 +55,27 @@ export class Redaction {
     return schema !== null && schema !== 'unreadable'
   }
 
+  /** Whether every value at this path is redacted: in payloads of the type, or of all types without one. */
+  hides(path: readonly string[], type?: string): boolean {
+    const keys = type === undefined ? [UNKNOWN, ...this.#schemas.keys()] : [...this.#keysOf(type)]
+    return keys.every((key) => PROBES.every((probe) => this.#shownAt(key, path, probe) !== probe))
+  }
+
+  /** A type whose jobs have names has a schema for each. */
+  #keysOf(type: string): readonly string[] {
+    const named = [...this.#schemas.keys()].filter(
+      (key) => key.startsWith(`${type}\n`) && !key.endsWith(`\n${UNKNOWN}`),
+    )
+    return [type, ...named]
+  }
+
+  #shownAt(key: string, path: readonly string[], probe: unknown): unknown {
+    const schema = this.#schemas.get(key) ?? null
+    if (schema === 'unreadable') return REDACTED
+    const { value } = show(nested(path, probe), schema)
+    return path.reduce<unknown>((part, name) => partAt(part, name), value)
+  }
+
   #schemaOf(type: string, name: string): JsonSchema | 'unreadable' | null {
     return this.#schemas.get(keyOf(type, name)) ?? this.#schemas.get(type) ?? null
   }
@@ -92,6 +113,21 @@ function described({ schema }: AnyJob, key: string): readonly Described[] {
   } catch {
     return [[key, 'unreadable']]
   }
+}
+
+/** A number under a name in the plural is shown, and a text is not. */
+const PROBES: readonly unknown[] = ['probe', 1]
+
+/** A payload with this value at the path. A whole number is a place in a list, unless it is too large for one. */
+function nested(path: readonly string[], value: unknown): unknown {
+  return path.reduceRight<unknown>((part, name) => {
+    const index = /^\d{1,3}$/.test(name) ? Number(name) : null
+    return index === null ? { [name]: part } : [...Array.from({ length: index }, () => null), part]
+  }, value)
+}
+
+function partAt(of: unknown, name: string): unknown {
+  return Array.isArray(of) ? of[Number(name)] : property(of, name)
 }
 
 function show(value: unknown, schema: JsonSchema | null): Shown {

@@ -13,6 +13,13 @@ export function encodeTime(ms: number): string {
   return digitsOf(ms, TIME_DIGITS)
 }
 
+/** The first id after all ULIDs: other programs' ids, such as UUIDs, stand on both sides of it. */
+export const ULIDS_END = '8'
+
+export function isUlid(id: string): boolean {
+  return /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/.test(id)
+}
+
 function digitsOf(value: number, count: number): string {
   let [text, rest] = ['', value]
   for (let place = 0; place < count; place += 1) {

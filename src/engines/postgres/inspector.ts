@@ -9,6 +9,7 @@ import { DUE, event, LIVE, ms, NOW, UNLEASED, viewColumns } from './fragments.ts
 import { readHistory } from './history.ts'
 import type { Names } from './names.ts'
 import { toStatus, toView, type ViewRow } from './rows.ts'
+import { searchStep } from './search.ts'
 
 export const FIND_JOBS = ({ jobs }: Names): string =>
   `SELECT ${viewColumns('job')}, ${NOW} AS now FROM ${jobs} AS job WHERE job.id::text = ANY($2::text[])`
@@ -21,7 +22,7 @@ type Statement = (names: Names) => string
 const LISTS = new Map<string, Statement>()
 
 /** The jobs in a state. Literals in the text, so that the server plans by how frequent the state is. Null: there are none. */
-function inState(state: JobState): string | null {
+export function inState(state: JobState): string | null {
   const { stored, ended } = storedAs(state)
   const status = toStatus(stored)
   if (status === null) return null
@@ -101,6 +102,7 @@ export function createInspector(core: PostgresCore): Inspector {
       const values = [limit, type, before].filter((value) => value !== undefined)
       return (await core.call('list', (database) => database.rows<ViewRow>(statement, ...values))).map(toView)
     },
+    search: (search, step) => core.call('search', (database) => searchStep(database, search, step)),
     async oldestDue() {
       const [row] = await core.call('oldestDue', (database) => database.rows<ViewRow>(OLDEST_DUE))
       return row === undefined ? null : toView(row)

@@ -62,7 +62,7 @@ ${raiseNeeded(versions, migration)};`
 /** The rights of a worker, client or keeper. None of them changes the schema or the audit. */
 export function workerRights(names: Names): readonly { readonly rights: string; readonly on: readonly string[] }[] {
   const jobs = [names.jobs, names.events, names.latest, names.limits, names.edges]
-  const beside = [names.records, names.outbox, names.logs]
+  const beside = [names.records, names.outbox, names.logs, names.tags]
   return [
     { rights: 'SELECT, INSERT, UPDATE, DELETE', on: [...jobs, ...beside] },
     { rights: 'SELECT, INSERT', on: [names.audit] },

@@ -3,6 +3,7 @@ import { DUE, HAS_TENANT, ms, TENANT } from './fragments.ts'
 import { logsSql } from './job-logs.ts'
 import { jobsSql, startsTable } from './jobs-table.ts'
 import { type Names, quote } from './names.ts'
+import { searchingSql } from './search-schema.ts'
 
 function presenceSql({ presence, pauses, audit }: Names): string {
   return `-- What each worker last said of each of its types, as JSON. It holds until expires_at and is kept for a day longer.
@@ -118,6 +119,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 7, name: 'erasing', sql: erasingSql },
   { version: 8, name: 'job-logs', needs: 7, sql: logsSql },
   { version: 9, name: 'slots', needs: 7, sql: slotsSql },
+  { version: 10, name: 'searching', needs: 7, sql: searchingSql },
 ]
 
 /** The whole schema, as an empty database gets it. */

@@ -34,6 +34,7 @@ export interface Names {
   readonly pauses: string
   readonly records: string
   readonly outbox: string
+  readonly tags: string
   readonly audit: string
   readonly logs: string
   readonly versions: string
@@ -64,6 +65,7 @@ export function namesIn(schema: string, types: Partial<ColumnTypes> = {}): Names
     pauses: table('millrace_pauses'),
     records: table('millrace_records'),
     outbox: table('millrace_outbox'),
+    tags: table('millrace_tags'),
     audit: table('millrace_audit'),
     logs: table('millrace_logs'),
     versions: table('millrace_schema'),

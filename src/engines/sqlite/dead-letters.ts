@@ -30,6 +30,7 @@ import { recordEvent } from './history.ts'
 import { findRow } from './inspector.ts'
 import { isLatest } from './latest-keys.ts'
 import { parse, toView, UNLEASED, VIEW_COLUMNS, type ViewRow } from './rows.ts'
+import { forgetTags } from './tags.ts'
 import { rewriteFile } from './vacuum.ts'
 
 const DEAD = `status = 'dead_letter' AND ended IS NULL`
@@ -180,10 +181,12 @@ function undiscard({ connection, clock }: SqliteStore, { id }: ViewRow): boolean
   return true
 }
 
-function remove({ connection }: SqliteStore, { id, predecessors }: ViewRow): boolean {
+function remove({ connection }: SqliteStore, row: ViewRow): boolean {
+  const { id, predecessors } = row
   connection.prepare(REMOVE_DEAD).run({ id })
   connection.prepare(REMOVE_EVENTS).run({ id })
   if (predecessors !== null) forgetPredecessors(connection, id)
+  forgetTags(connection, [row])
   return true
 }
 
@@ -228,6 +231,7 @@ function removeFinished(core: SqliteStore, row: ViewRow): boolean {
   if (isLetter(toView(row))) return remove(core, row)
   if (core.connection.prepare(ERASE_FINISHED).run({ id: row.id }).changes === 0) return false
   core.connection.prepare(REMOVE_EVENTS).run({ id: row.id })
+  forgetTags(core.connection, [row])
   return true
 }
 

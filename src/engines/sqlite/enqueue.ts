@@ -6,6 +6,7 @@ import type { Connection, SqliteValue } from './database.ts'
 import { linkPredecessors } from './dependencies.ts'
 import { PLAIN, takeLatestPlace } from './latest-keys.ts'
 import { KEY_RELEASED } from './rows.ts'
+import { addTags } from './tags.ts'
 import { RetryIndividually } from './writer.ts'
 
 /** Jobs that differ only in id and payload, many in one statement: two bindings per row instead of nine. */
@@ -161,6 +162,7 @@ function insertJob(connection: Connection, job: NewJob, nowMs: number): Receipt 
     options: job.options === null ? null : JSON.stringify(job.options),
     predecessors: job.after === null ? null : JSON.stringify(job.after),
   })
+  if (job.options?.tags !== undefined) addTags(connection, job)
   return { id: job.id, status: place.replaced ? 'replaced' : 'enqueued' }
 }
 

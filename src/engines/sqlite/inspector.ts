@@ -9,6 +9,7 @@ import { forgetPredecessors, reviewSuccessors, successorsOf } from './dependenci
 import { readHistory, recordEvent } from './history.ts'
 import { UNBLOCK_LATEST } from './latest-keys.ts'
 import { KEY_RELEASED, toMs, toView, UNLEASED, VIEW_COLUMNS, type ViewRow } from './rows.ts'
+import { searchStep } from './search.ts'
 
 export const FIND_JOB = `SELECT ${VIEW_COLUMNS} FROM job_queue WHERE id = :id`
 
@@ -72,6 +73,7 @@ export function createInspector(core: SqliteCore): Inspector {
   return {
     find: (ids) => core.read('find', () => ids.map(viewOf)),
     list: (filter: JobFilter) => core.read('list', () => listRows(core.connection, filter).map(toView)),
+    search: (search, step) => core.read('search', () => searchStep(core.connection, search, step)),
     oldestDue: () =>
       core.read('oldestDue', () => {
         const now = toIso(core.clock.nowMs())
@@ -124,8 +126,9 @@ export function createControls(core: SqliteCore): Controls {
   }
 }
 
-interface Place {
-  readonly rowid: number
+/** Of rows with one. */
+export function listRowids(rows: readonly unknown[]): readonly number[] {
+  return (rows as readonly { readonly rowid: number }[]).map(({ rowid }) => rowid)
 }
 
 /**
@@ -140,20 +143,26 @@ export function listRows(connection: Connection, filter: JobFilter): ViewRow[] {
 }
 
 /** Null when no job is below this one. */
-function placeOf(connection: Connection, before: string | undefined): number | null {
+export function placeOf(connection: Connection, before: string | undefined): number | null {
   if (before === undefined) return Number.MAX_SAFE_INTEGER
   const found = connection.prepare(PLACE_BEFORE).get({ id: before }) as { place: number } | undefined
   return found?.place ?? null
 }
 
-function newest(connection: Connection, { state, type, limit }: JobFilter, place: number): readonly number[] {
-  if (state === undefined && type === undefined) {
-    return (connection.prepare(NEWEST).all({ place, limit }) as unknown as Place[]).map(({ rowid }) => rowid)
-  }
+interface Narrow extends Pick<JobFilter, 'limit'> {
+  readonly state?: JobState | undefined
+  readonly type?: string | undefined
+  /** Without those that have completed, which have no error. */
+  readonly isFailed?: boolean
+}
+
+export function newest(connection: Connection, narrow: Narrow, place: number): readonly number[] {
+  const { state, type, limit, isFailed = false } = narrow
+  if (state === undefined && type === undefined && !isFailed)
+    return listRowids(connection.prepare(NEWEST).all({ place, limit }))
   const types = type === undefined ? typesOf(connection) : [type]
   return types
-    .flatMap((one) => newestOf(connection, { type: one, place, limit }, state))
-    .map(({ rowid }) => rowid)
+    .flatMap((one) => listRowids(newestOf(connection, { type: one, place, limit }, state, isFailed)))
     .sort((a, b) => b - a)
     .slice(0, limit)
 }
@@ -162,13 +171,15 @@ function newestOf(
   connection: Connection,
   page: { readonly type: string; readonly place: number; readonly limit: number },
   state: JobState | undefined,
-): readonly Place[] {
+  isFailed: boolean,
+): readonly unknown[] {
   const statement = connection.prepare(NEWEST_OF)
-  const newest = (stored: StoredState) => statement.all({ ...page, stored }) as unknown as Place[]
-  if (state === undefined) return STORED_STATES.flatMap(newest)
+  const newest = (stored: StoredState) => statement.all({ ...page, stored })
+  const states = isFailed ? STORED_STATES.filter((stored) => stored !== 'completed') : STORED_STATES
+  if (state === undefined) return states.flatMap(newest)
   const { stored, ended } = storedAs(state)
   if (stored !== 'dead_letter') return newest(stored)
-  return connection.prepare(NEWEST_ENDED).all({ ...page, ended }) as unknown as Place[]
+  return connection.prepare(NEWEST_ENDED).all({ ...page, ended })
 }
 
 export function typesOf(connection: Connection): readonly string[] {

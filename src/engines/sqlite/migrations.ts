@@ -1,6 +1,7 @@
 import { lastOf, type Versioned } from '../sql/schema-version.ts'
 import type { Connection } from './database.ts'
 import { JOB_LOGS } from './job-logs.ts'
+import { SEARCHING } from './tags.ts'
 
 /**
  * The `job_queue` table of the conversation pipeline with its indexes and trigger, by their exact names. A table that
@@ -294,6 +295,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 7, name: 'ended-jobs', statements: () => [ENDED_JOBS] },
   { version: 8, name: 'erasing', statements: () => [ERASING] },
   { version: 9, name: 'job-logs', needs: 8, statements: () => [JOB_LOGS] },
+  { version: 10, name: 'searching', needs: 8, statements: () => [SEARCHING] },
 ]
 
 export const SCHEMA_VERSION: number = lastOf(MIGRATIONS)

@@ -17,6 +17,7 @@ import { removeLetter } from './dead-letters.ts'
 import { IS_AWAITED } from './dependencies.ts'
 import { findRow } from './inspector.ts'
 import { latestKeys } from './latest-keys.ts'
+import { forgetTags } from './tags.ts'
 
 /** Rowids grow with arrival. No index serves retention alone, because every job would pay for it. Reading takes no lock. */
 export const WALK = `
@@ -30,7 +31,7 @@ DELETE FROM job_queue WHERE rowid IN (
   SELECT job_queue.rowid FROM json_each(:rows) AS gone CROSS JOIN job_queue ON job_queue.rowid = gone.value ->> 0
   WHERE job_queue.id = gone.value ->> 1 AND completed_at = gone.value ->> 2 AND NOT ${IS_AWAITED}
     AND (status = 'completed' OR (status = 'dead_letter' AND ended IN ('cancelled', 'superseded'))))
-RETURNING id`
+RETURNING id, options`
 
 export const REMOVE_EVENTS_OF = `DELETE FROM job_events WHERE job_id IN (SELECT value FROM json_each(:ids))`
 
@@ -142,7 +143,12 @@ export function removeFinished(
 ): readonly string[] {
   if (jobs.length === 0) return []
   const rows = JSON.stringify(jobs.map(({ rowid, id, completedAt }) => [rowid, id, completedAt]))
-  const ids = (connection.prepareArrays(REMOVE_FINISHED).all({ rows }) as [id: string][]).map(([id]) => id)
+  const removed = connection.prepareArrays(REMOVE_FINISHED).all({ rows }) as [id: string, options: string | null][]
+  const ids = removed.map(([id]) => id)
+  forgetTags(
+    connection,
+    removed.map(([id, options]) => ({ id, options })),
+  )
   connection.prepare(REMOVE_EVENTS_OF).run({ ids: JSON.stringify(ids) })
   return ids
 }
