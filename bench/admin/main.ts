@@ -15,11 +15,43 @@ import { systemClock } from '../../src/time/clock.ts'
 import { startPostgres } from '../../test/servers/postgres.ts'
 import { machineFacts } from '../machine.ts'
 import { percentile } from '../statistics.ts'
-import { fillPostgres, fillSqlite } from './fill.ts'
+import { filledId, filling, fillPostgres, fillSqlite } from './fill.ts'
 
 const P95_MS_MAX = 50
+/** A search may look for 80 ms before it answers. */
+const SEARCH_P95_MS_MAX = 200
+
+const { values } = parseArgs({ options: { jobs: { type: 'string' }, rounds: { type: 'string' } } })
+
+const filled = filling(Number(values.jobs ?? 1_000_000))
+
+/** Each has a part that an index serves. */
+const SEARCHES: readonly string[] = [
+  `id:${filledId(123_456, filled)}`,
+  'host 3',
+  'type:type-3',
+  'type:type-3 state:completed',
+  'state:dead error:"host 3"',
+  'key:order-7',
+  'key:order-999957',
+  'tenant:rare',
+  'tenant:acme payload.n:17',
+  'tag:import-7',
+  'tag:all tag:import-7',
+  'tag:all payload.n:nothing',
+  'since:3h until:2h',
+  'since:3h error:"host 3"',
+  'type:type-15 error:"host 3" since:12h',
+  'type:type-3 payload.n:nothing',
+  'error:"host 9"',
+  'until:20h payload.n:1003',
+]
+
+const LETTER_SEARCHES: readonly string[] = ['error:"host 3" since:1d', 'tag:nothing', 'type:type-15 payload.n:nothing']
 
 const REQUESTS: readonly string[] = [
+  ...SEARCHES.map((search) => `jobs?search=${encodeURIComponent(search)}`),
+  ...LETTER_SEARCHES.map((search) => `dead-letters?search=${encodeURIComponent(search)}`),
   'overview',
   'history',
   'queues',
@@ -34,14 +66,12 @@ const REQUESTS: readonly string[] = [
   'jobs?type=type-3',
   'jobs?type=type-3&state=queued',
   'jobs?type=type-3&state=completed&limit=500',
-  'jobs?search=host%203',
-  'jobs?search=01J00000000000000000123456',
-  'jobs/01J00000000000000000123456',
-  'jobs/01J00000000000000000000090/explain',
+  `jobs/${filledId(123_456, filled)}`,
+  `jobs/${filledId(90, filled)}/explain`,
   'dead-letters',
   'dead-letters?type=type-15',
   'dead-letters/groups',
-  'dead-letters/01J00000000000000000000095',
+  `dead-letters/${filledId(95, filled)}`,
   'audit',
 ]
 
@@ -80,8 +110,7 @@ function bands(times: readonly number[]): Pick<Row, 'p50Ms' | 'p95Ms'> {
   return { p50Ms: tenths(percentile(times, 50)), p95Ms: tenths(percentile(times, 95)) }
 }
 
-const { values } = parseArgs({ options: { jobs: { type: 'string' }, rounds: { type: 'string' } } })
-const jobs = Number(values.jobs ?? 1_000_000)
+const { jobs } = filled
 const rounds = Number(values.rounds ?? 50)
 const folder = mkdtempSync(join(tmpdir(), 'millrace-admin-'))
 const machine = machineFacts({})
@@ -89,11 +118,11 @@ const rows: Row[] = []
 try {
   const file = join(folder, 'jobs.db')
   await applyMigrations(`sqlite:${file}`, { clock: systemClock, migrate: true })
-  fillSqlite(file, jobs)
+  fillSqlite(file, filled)
   rows.push(...(await measure('sqlite', `sqlite:${file}`, rounds)))
   const postgres = await startPostgres()
   await applyMigrations(postgres.url, { clock: systemClock, migrate: true })
-  await fillPostgres(postgres.url, jobs)
+  await fillPostgres(postgres.url, filled)
   rows.push(...(await measure('postgres', postgres.url, rounds)))
   await postgres.stop()
 } finally {
@@ -102,6 +131,7 @@ try {
 console.table(rows)
 mkdirSync('bench/results/admin', { recursive: true })
 writeFileSync('bench/results/admin/api.json', `${JSON.stringify({ jobs, rounds, machine, rows }, null, 2)}\n`)
-const worst = rows.filter(({ p95Ms }) => p95Ms > P95_MS_MAX)
-for (const { engine, request, p95Ms } of worst) console.log(`above ${P95_MS_MAX} ms: ${engine} ${request}: ${p95Ms} ms`)
+const limitOf = ({ request }: Row): number => (request.includes('?search=') ? SEARCH_P95_MS_MAX : P95_MS_MAX)
+const worst = rows.filter((row) => row.p95Ms > limitOf(row))
+for (const row of worst) console.log(`above ${limitOf(row)} ms: ${row.engine} ${row.request}: ${row.p95Ms} ms`)
 process.exit(worst.length === 0 ? 0 : 1)

@@ -8,7 +8,7 @@ import { applyMigrations } from '../../src/engine/open.ts'
 import { defineJob, type Mill, open } from '../../src/index.ts'
 import { retainOnce } from '../../src/keeper/retention.ts'
 import { systemClock } from '../../src/time/clock.ts'
-import { fillPostgres, fillSqlite } from '../admin/fill.ts'
+import { filling, fillPostgres, fillSqlite } from '../admin/fill.ts'
 import type {
   Claimed,
   Claiming,
@@ -208,7 +208,7 @@ const installedStarts: Starting = {
 const onSqlite = (synchronous: 'full' | 'normal'): Form => ({
   url: (place) => `sqlite:${fileOf(place)}?synchronous=${synchronous}`,
   fill: async (place, levels) => fillJobQueue(fileOf(place), TYPE, levels),
-  fillAll: async (place, jobs) => fillSqlite(fileOf(place), jobs),
+  fillAll: async (place, jobs) => fillSqlite(fileOf(place), filling(jobs)),
   starting: installedStarts,
 })
 
@@ -225,7 +225,7 @@ const FORMS: Readonly<Record<string, Form>> = {
     url: (place) => `${databaseOf(place)}?pool=${CONNECTIONS}`,
     migrates: true,
     fill: (place, levels) => fillJobs(databaseOf(place), TYPE, levels),
-    fillAll: (place, jobs) => fillPostgres(databaseOf(place), jobs),
+    fillAll: (place, jobs) => fillPostgres(databaseOf(place), filling(jobs)),
   },
   'millrace-redis': { url: databaseOf },
   'millrace-kafka': { url: databaseOf },

@@ -35,14 +35,18 @@ export async function writeNote(engine: Engine, note: Note): Promise<void> {
 }
 
 /** False if the type was paused already; the audit then has no entry either. */
-export async function pauseType(engine: Engine, type: string, by: Actor): Promise<boolean> {
+export async function pauseType(engine: Engine, type: string, given: Partial<Actor>): Promise<boolean> {
+  checkActor(given, 'pause')
+  const by = { who: given.who ?? 'api', reason: given.reason ?? 'paused' }
   const isDone = await pausesOf(engine).pause(type, by)
   if (isDone && isAudited(engine)) await writeNote(engine, { ...by, action: 'pause', type })
   return isDone
 }
 
 /** False if the type was not paused. */
-export async function resumeType(engine: Engine, type: string, by: Actor): Promise<boolean> {
+export async function resumeType(engine: Engine, type: string, given: Partial<Actor>): Promise<boolean> {
+  checkActor(given, 'resume')
+  const by = { who: given.who ?? 'api', reason: given.reason ?? 'resumed' }
   const isDone = await pausesOf(engine).resume(type)
   if (isDone && isAudited(engine)) await writeNote(engine, { ...by, action: 'resume', type })
   return isDone

@@ -222,14 +222,12 @@ export class Mill {
    * finish. False if it was paused already. The audit records it.
    */
   async pause(type: string, by: Partial<Actor> = {}): Promise<boolean> {
-    checkActor(by, 'pause')
-    return pauseType(this.engine, type, { who: by.who ?? 'api', reason: by.reason ?? 'paused' })
+    return pauseType(this.engine, type, by)
   }
 
   /** Resumes a paused type. False if it was not paused. The audit records it. */
   async resume(type: string, by: Partial<Actor> = {}): Promise<boolean> {
-    checkActor(by, 'resume')
-    return resumeType(this.engine, type, { who: by.who ?? 'api', reason: by.reason ?? 'resumed' })
+    return resumeType(this.engine, type, by)
   }
 
   /** The paused types, with who paused them and why. */
@@ -252,10 +250,9 @@ export class Mill {
     this.#lifetime.assertOpen()
     for (const type of criticalTypes(jobs)) this.#critical.add(type)
     const parts = { ...this.#parts(), tracing: this.tracing, log: this.#log, resultBytesMax: this.#bytesMax }
-    const worker = await heedingSignals(options, async (stop) => {
-      const { startWorker } = await workerCode()
-      return startWorker(parts, jobs, options, stop)
-    })
+    const worker = await heedingSignals(options, async (stop) =>
+      (await workerCode()).startWorker(parts, jobs, options, stop),
+    )
     return this.#lifetime.remember(worker)
   }
 

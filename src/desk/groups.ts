@@ -53,10 +53,11 @@ export async function groupLetters(
 }
 
 function selectionOf({ type, fingerprint, newestAtMs, count }: Counted, filter: LetterFilter, complete: boolean) {
-  const { sinceMs } = filter
+  const { sinceMs, search } = filter
   return {
     ...{ type, fingerprint },
     ...(sinceMs !== undefined && { sinceMs }),
+    ...(search !== undefined && { search }),
     beforeMs: newestAtMs + 1,
     ...(complete && { limit: count }),
   }

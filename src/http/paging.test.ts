@@ -1,58 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ENGINES, stageOn } from '../../test/fixtures/admin.ts'
-import { TestClock } from '../testing/test-clock.ts'
-import { scan } from './paging.ts'
-
-const numbers = Array.from({ length: 10_000 }, (_, index) => index)
-
-/** A list of which every read takes `readMs`. */
-function over(clock: TestClock, readMs: number) {
-  const sizes: number[] = []
-  const read = async (after: number | null, max: number) => {
-    sizes.push(max)
-    await clock.advance(readMs)
-    const from = after === null ? 0 : after + 1
-    return numbers.slice(from, from + max)
-  }
-  return { sizes, read, placeOf: (one: number) => one, clock }
-}
-
-test('a plain page is one read, and knows whether there is another', async () => {
-  const { sizes, ...list } = over(new TestClock(), 1)
-  const first = await scan({ ...list, limit: 50, from: null, matches: null })
-  assert.deepEqual([first.items.length, first.next, sizes], [50, 49, [51]])
-  const last = await scan({ ...list, limit: 50, from: 9_949, matches: null })
-  assert.deepEqual([last.items.length, last.next], [50, null])
-  const none = await scan({ ...list, limit: 50, from: 9_999, matches: null })
-  assert.deepEqual(none, { items: [], next: null })
-})
-
-test('a search stops after 2000 items or 25 ms, and its cursor goes on', async () => {
-  const rare = (one: number) => one % 1_500 === 1_499
-  const quick = over(new TestClock(), 0)
-  const first = await scan({ ...quick, limit: 50, from: null, matches: rare })
-  assert.deepEqual(first, { items: [1_499], next: 1_999 })
-  const slow = over(new TestClock(), 10)
-  const bounded = await scan({ ...slow, limit: 50, from: null, matches: rare })
-  assert.deepEqual([bounded, slow.sizes.length], [{ items: [], next: 299 }, 3])
-  const found: number[] = []
-  for (let from: number | null = null, pages = 0; pages < 100; pages += 1) {
-    const { items, next }: { items: number[]; next: number | null } = await scan({
-      ...{ ...quick, limit: 2, from, matches: rare },
-    })
-    found.push(...items)
-    if (next === null) break
-    from = next
-  }
-  assert.deepEqual(found, numbers.filter(rare))
-})
-
-test('a page of a search that is full ends where it is full', async () => {
-  const list = over(new TestClock(), 0)
-  const even = (one: number) => one % 2 === 0
-  assert.deepEqual(await scan({ ...list, limit: 3, from: null, matches: even }), { items: [0, 2, 4], next: 4 })
-})
 
 for (const url of ENGINES) {
   test(`jobs on ${url} are found by id, type, key, tenant and error, whatever the case`, async (t) => {
@@ -80,6 +28,47 @@ for (const url of ENGINES) {
     )
   })
 }
+
+test('a search says how far it has looked, and what is wrong with it', async (t) => {
+  const { mill, ask, send, bury } = await stageOn(t, 'sqlite:', { jobs: [] })
+  const { id } = await mill.enqueue('bill', { n: 42 }, { tags: ['import-7'] })
+  const dead = await bury('mail', 'no mailbox')
+  const found = await ask('listJobs', {
+    query: { search: 'tag:import-7 payload.n:42 since:1h', type: 'bill' },
+  })
+  assert.deepEqual([found.items.map((job) => [job.id, job.tags]), found.next], [[[id, ['import-7']]], null])
+  assert.equal(found.searched?.looked, 1)
+  assert.equal((await ask('listJobs', { query: {} })).searched, null)
+  const letters = await ask('listDeadLetters', { query: { search: 'error:mailbox since:1h' } })
+  assert.deepEqual([letters.items.map(({ job }) => job.id), letters.searched?.looked], [[dead], 1])
+  const { groups } = await ask('groupDeadLetters', { query: { search: 'tag:import-7' } })
+  assert.deepEqual(groups, [])
+  for (const [search, says] of [
+    ['tpye:bill', /'tpye' is not a field/],
+    ['since:soon', /'since' is 'soon'; give how long ago/],
+    ['payload.password:x', /'payload.password' is redacted, so it cannot be searched/],
+  ] as const) {
+    for (const route of ['listJobs', 'listDeadLetters'] as const) {
+      const { status, body } = await send(route, { query: { search } })
+      assert.deepEqual([status, says.test(String(body.message))], [400, true], `${route} ${search}: ${body.message}`)
+    }
+  }
+  const twice = await send('listJobs', { query: { search: 'type:bill', type: 'mail' } })
+  assert.equal(twice.status, 400)
+})
+
+test('dead letters are acted on by a search, and a dry run gives back what it counted', async (t) => {
+  const { mill, ask, bury } = await stageOn(t, 'memory:')
+  await bury('mail', 'no mailbox')
+  await bury('mail', 'greylisted')
+  const selection = { search: 'error:mailbox since:1h' }
+  const dry = await ask('discardDeadLetters', { body: { selection, dryRun: true, reason: 'test' } })
+  assert.equal(dry.outcome?.done, 1)
+  assert.ok(dry.outcome && 'sinceMs' in dry.outcome.selection && dry.outcome.selection.search === 'error:mailbox')
+  await ask('discardDeadLetters', { body: { selection: dry.outcome.selection, reason: 'test' } })
+  const left = async () => (await mill.engine.deadLetters?.list({ limit: 10 }))?.length
+  while ((await left()) !== 1) await new Promise((resolve) => setImmediate(resolve))
+})
 
 test('a cursor of another list, or none at all, is refused', async (t) => {
   const { send } = await stageOn(t, 'memory:')

@@ -1,42 +1,6 @@
 import { z } from 'zod'
-import type { Clock } from '../time/clock.ts'
 import { TIME_MS_MAX } from './contract/shapes.ts'
 import { HttpError } from './problems.ts'
-
-/** The limits of one page of a search; its cursor continues from there. */
-const SCANNED_MAX = 2_000
-const SCAN_MS = 25
-const SCAN_PAGE = 100
-
-export interface Scan<Item, Place> {
-  readonly clock: Clock
-  readonly limit: number
-  readonly from: Place | null
-  read(after: Place | null, max: number): Promise<readonly Item[]>
-  placeOf(item: Item): Place
-  /** Null: every item matches. */
-  readonly matches: ((item: Item) => boolean) | null
-}
-
-/** One page of matches, and where the next one starts; null at the end. */
-export async function scan<Item, Place>({ clock, limit, from, read, placeOf, matches }: Scan<Item, Place>) {
-  const startedMs = clock.monotonicMs()
-  // One more than needed tells whether there is another page.
-  const max = matches === null ? limit + 1 : SCAN_PAGE
-  const items: Item[] = []
-  let after = from
-  for (let scanned = 0; ; ) {
-    const page = await read(after, max)
-    for (const item of page) {
-      if (items.length === limit) return { items, next: after }
-      after = placeOf(item)
-      if (matches === null || matches(item)) items.push(item)
-    }
-    scanned += page.length
-    if (page.length < max) return { items, next: null }
-    if (scanned >= SCANNED_MAX || clock.monotonicMs() - startedMs >= SCAN_MS) return { items, next: after }
-  }
-}
 
 /** A position in a list, opaque to clients. */
 export function toCursor(place: readonly (string | number)[]): string {

@@ -27,10 +27,7 @@ for (const [text, search] of read) {
 }
 
 const refused: readonly [text: string, says: RegExp][] = [
-  [
-    'typ:mail',
-    /'typ' is not a field of a search; did you mean 'type'\? The fields are id, type, .* payload\.<field>/,
-  ],
+  ['typ:mail', /'typ' is not a field of a search; did you mean 'type'\? The fields are id, type, .* payload\.<field>/],
   ['http://host', /'http' is not a field of a search; the fields are .* Put other words with a colon in quotes/],
   ['type:', /'type:' has no value; write it after the colon/],
   ['type: mail', /'type:' has no value/],

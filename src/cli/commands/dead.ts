@@ -65,6 +65,7 @@ export function addDeadList(dead: Command, cli: Cli): void {
         ['millrace dead list --groups', 'the causes and how often they occur'],
         ['millrace dead list --error 3f2a9c0d11e4', 'the letters of one cause'],
         ['millrace dead list --type bill --newer-than 1h', 'one type, in the last hour'],
+        ['millrace dead list --search tag:import-7', 'those of one import'],
         ['millrace dead list --json | jq -r .job.id', 'for a script'],
       ]),
     )

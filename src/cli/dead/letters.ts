@@ -16,6 +16,7 @@ import type { Terminal } from '../terminal.ts'
 export interface FilterFlags {
   readonly type?: string
   readonly error?: string
+  readonly search?: string
   readonly newerThan?: number
   readonly olderThan?: number
   readonly before?: number
@@ -41,6 +42,7 @@ export function withFilter(command: Command): Command {
   return command
     .option('--type <type>', 'only this type')
     .option('--error <fingerprint>', 'only this cause, as printed by dead list --groups')
+    .option('--search <search>', 'only letters that a search finds, such as "tag:import-7 error:ECONNREFUSED"')
     .option('--newer-than <duration>', 'only letters that died within this time, such as 1h', duration)
     .option('--older-than <duration>', 'only letters that died longer ago', duration)
     .option(
@@ -60,7 +62,7 @@ export function withWho(command: Command): Command {
 }
 
 export function toFilter({ clock }: Cli, flags: FilterFlags): LetterFilter {
-  const { type, error, newerThan, olderThan, limit } = flags
+  const { type, error, search, newerThan, olderThan, limit } = flags
   if (flags.before !== undefined && olderThan !== undefined) {
     throw new OptionError('--before and --older-than exclude each other; give one')
   }
@@ -68,6 +70,7 @@ export function toFilter({ clock }: Cli, flags: FilterFlags): LetterFilter {
   return omitUndefined({
     type,
     fingerprint: error,
+    search,
     sinceMs: newerThan === undefined ? undefined : nowMs - newerThan,
     beforeMs: olderThan === undefined ? flags.before : nowMs - olderThan,
     limit,

@@ -1,7 +1,7 @@
 import { type Names, quote } from './names.ts'
 
 /** The rows that show an error. Must be written as in the index, or the index is not used. */
-export const HAS_ERROR = `(fail_reason IS NOT NULL OR fail_code IS NOT NULL)`
+export const HAS_ERROR = `(fail_reason IS NOT NULL OR fail_code IS NOT NULL OR error_record IS NOT NULL)`
 
 /** The keys of live jobs have an index of their own. */
 export const FINISHED = `status IN ('completed', 'failed')`

@@ -16,8 +16,8 @@ export function searchTexts({ errors, words, payload }: JobSearch): SearchTexts 
   return {
     errors: errors.filter(isPlain).map((text) => text.toLowerCase()),
     words: words.filter(isPlain).map((text) => text.toLowerCase()),
-    // A number may be stored as 1.0 or 1e3 by another program, and a slash with a backslash before it.
-    payload: payload.map(({ value }) => value).filter((text) => /^[A-Za-z_][\w@.-]*$/.test(text)),
+    // Fractions and very large numbers have several forms, and other programs write a slash with a backslash before it.
+    payload: payload.map(({ value }) => value).filter((text) => /^([A-Za-z_][\w@.-]*|\d{1,15})$/.test(text)),
   }
 }
 

@@ -204,9 +204,7 @@ CREATE TABLE IF NOT EXISTS millrace_clock (
 `
 
 /** Since when no job of a latest key may still run; null while one may, or before the first check. */
-export const LATEST_IDLE = `
-ALTER TABLE job_latest ADD COLUMN idle_since TEXT;
-`
+export const LATEST_IDLE = `ALTER TABLE job_latest ADD COLUMN idle_since TEXT;`
 
 /**
  * Schedules, leaders, workers and pauses become records of one table. A schedule that is no JSON stays as it is, so that

@@ -11,6 +11,8 @@ import {
   limit,
   page,
   reason,
+  search,
+  searchedPage,
   TIME_MS_MAX,
   timeMs,
   typeName,
@@ -27,6 +29,7 @@ export const Selection = z.union([
   z.strictObject({
     type: typeName.optional(),
     fingerprint: fingerprint.optional(),
+    search: search.optional(),
     sinceMs: z.number().int().min(0).max(TIME_MS_MAX).optional(),
     beforeMs: z.number().int().min(0).max(TIME_MS_MAX).optional(),
     limit: z.number().int().min(1).max(1_000_000_000).optional(),
@@ -75,18 +78,19 @@ export const DEAD_LETTER_ROUTES = routes({
   listDeadLetters: {
     method: 'get',
     path: '/api/v1/dead-letters',
-    summary: 'Dead letters, newest first.',
+    summary: 'Dead letters, newest first. A search is written as for jobs; its times are those of the deaths.',
     role: 'viewer',
     needs: 'deadLetters',
     query: z.strictObject({
       type: typeName.optional(),
       fingerprint: fingerprint.optional(),
+      search: search.optional(),
       sinceMs: timeMs.optional(),
       beforeMs: timeMs.optional(),
       cursor: cursor.optional(),
       limit,
     }),
-    answer: page(LetterSummary),
+    answer: searchedPage(LetterSummary),
   },
   groupDeadLetters: {
     method: 'get',
@@ -94,7 +98,7 @@ export const DEAD_LETTER_ROUTES = routes({
     summary: 'Dead letters by the fingerprint of their error, largest group first.',
     role: 'viewer',
     needs: 'deadLetters',
-    query: z.strictObject({ type: typeName.optional() }),
+    query: z.strictObject({ type: typeName.optional(), search: search.optional() }),
     answer: z.object({
       groups: z.array(
         z.object({

@@ -14,8 +14,9 @@ import {
   limit,
   NewTags,
   NewTenant,
-  page,
   reason,
+  search,
+  searchedPage,
   typeName,
 } from './shapes.ts'
 
@@ -35,17 +36,17 @@ export const JOB_ROUTES = routes({
     method: 'get',
     path: '/api/v1/jobs',
     summary:
-      'Jobs, newest first. A search covers ids, types, keys, tenants and error texts, for a limited number of jobs per page.',
+      'Jobs, newest first. A search such as `type:mail tag:import-7 error:ECONNREFUSED since:1h` looks at a limited number of jobs per page, and says how far it has looked.',
     role: 'viewer',
     needs: 'inspection',
     query: z.strictObject({
       state: z.enum(JOB_STATES).optional(),
       type: typeName.optional(),
-      search: z.string().trim().min(1).max(200).optional(),
+      search: search.optional(),
       cursor: cursor.optional(),
       limit,
     }),
-    answer: page(JobSummary),
+    answer: searchedPage(JobSummary),
   },
   showJob: {
     method: 'get',

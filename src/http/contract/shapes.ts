@@ -1,6 +1,7 @@
 /** Shapes that several routes share. Times are milliseconds since 1970; names are those of the package's API. */
 import { z } from 'zod'
 import { LOG_LEVELS } from '../../job/job-log.ts'
+import { SEARCH_LENGTH_MAX } from '../../job/search.ts'
 import { JOB_STATES } from '../../job/states.ts'
 import { TAG_LENGTH_MAX, TAGS_MAX } from '../../job/tags.ts'
 
@@ -29,6 +30,23 @@ export function page<Item extends z.ZodType>(item: Item) {
     next: cursor.nullable(),
   })
 }
+
+/** A page of a list that can be searched. */
+export function searchedPage<Item extends z.ZodType>(item: Item) {
+  return page(item).extend({
+    /** How far a search has looked for this page; null without one. While `next` is not null, it can look further. */
+    searched: z
+      .object({
+        looked: z.number(),
+        /** All that is newer was looked at; null where the store does not have it in the order of time. */
+        reachedMs: z.number().nullable(),
+      })
+      .nullable(),
+  })
+}
+
+/** See the language of searches in docs/dashboard.md. */
+export const search = z.string().trim().min(1).max(SEARCH_LENGTH_MAX)
 
 export const Issues = z.array(z.object({ path: z.string(), message: z.string() }))
 

@@ -1,15 +1,24 @@
 import type { BulkOutcome } from '../../desk/bulk.ts'
 import type { Desk } from '../../desk/desk.ts'
-import { type Letter, type LetterFilter, type Selection, toLetter } from '../../desk/selection.ts'
+import {
+  bounded,
+  type Letter,
+  type LetterFilter,
+  letterMatcher,
+  type Selection,
+  toLetter,
+} from '../../desk/selection.ts'
 import { AUDIT_ACTIONS, type DeadLetterFilter, type DeadLetters } from '../../engine/dead-letters.ts'
+import { scan } from '../../engine/scan.ts'
 import { MillraceError, OptionError, UnsupportedError } from '../../errors.ts'
+import type { JobView } from '../../job/job.ts'
 import { omitUndefined } from '../../job/known-options.ts'
 import { hasPlaceholder } from '../../job/redaction.ts'
 import type { AdminContext } from '../context.ts'
 import type { DEAD_LETTER_ROUTES } from '../contract/dead-letters.ts'
 import { type KeptSecrets, keepSecrets, withoutSecrets } from '../kept-secrets.ts'
 import type { OperationView } from '../operations.ts'
-import { readAuditCursor, readLetterCursor, scan, toCursor } from '../paging.ts'
+import { readAuditCursor, readLetterCursor, toCursor } from '../paging.ts'
 import { refusePlaceholder } from '../placeholders.ts'
 import type { Call, Handlers } from '../routing.ts'
 import { auditOf, detailOf, historyOf, summaryOf } from './views.ts'
@@ -41,21 +50,27 @@ function readHandlers(
   const { redaction } = admin
   return {
     async listDeadLetters({ query }) {
-      const { cursor, limit, fingerprint, ...filter } = omitUndefined(query)
-      const { items, next } = await scan<Letter, NonNullable<DeadLetterFilter['after']>>({
+      const { cursor, limit, ...given } = omitUndefined(query)
+      const filter = bounded<LetterFilter>(given, admin.clock)
+      const { fingerprint, search, ...bounds } = filter
+      const { items, next, looked, reachedMs } = await scan<Letter, Place>({
         clock: admin.clock,
         limit,
         from: cursor === undefined ? null : placeFrom(cursor),
-        read: async (after, max) => {
-          const page = await lettersOf(admin).list({ ...filter, limit: max, ...(after && { after }) })
-          return page.map(toLetter)
+        step: async (after, max) => {
+          const page = await lettersOf(admin).list({ ...bounds, limit: max, ...(after && { after }) })
+          const last = page.at(-1)?.job
+          const reachedMs = last?.completedAtMs ?? null
+          const isEnd = last === undefined || page.length < max
+          return { items: page.map(toLetter), looked: page.length, last: isEnd ? null : letterPlace(last), reachedMs }
         },
-        placeOf: ({ job }) => ({ completedAtMs: job.completedAtMs ?? 0, id: job.id }),
-        matches: fingerprint === undefined ? null : (letter) => letter.fingerprint === fingerprint,
+        placeOf: ({ job }) => letterPlace(job),
+        matches: fingerprint === undefined && search === undefined ? null : letterMatcher(filter, redaction),
       })
       return {
         items: items.map((letter) => ({ ...letter, job: summaryOf(letter.job, redaction) })),
         next: next === null ? null : toCursor([next.completedAtMs, next.id]),
+        searched: given.search === undefined ? null : { looked, reachedMs },
       }
     },
     async groupDeadLetters({ query }, { signal }) {
@@ -92,7 +107,13 @@ function readHandlers(
   }
 }
 
-function placeFrom(cursor: string): NonNullable<DeadLetterFilter['after']> {
+type Place = NonNullable<DeadLetterFilter['after']>
+
+function letterPlace({ completedAtMs, id }: JobView): Place {
+  return { completedAtMs: completedAtMs ?? 0, id }
+}
+
+function placeFrom(cursor: string): Place {
   const [completedAtMs, id] = readLetterCursor(cursor)
   return { completedAtMs, id }
 }

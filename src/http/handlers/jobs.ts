@@ -1,17 +1,20 @@
-import type { Receipt } from '../../engine/engine.ts'
-import { MillraceError, UnknownJobError } from '../../errors.ts'
+import { lookupOf } from '../../engine/capability-checks.ts'
+import type { JobFilter, Receipt } from '../../engine/engine.ts'
+import { searchJobs } from '../../engine/search-jobs.ts'
+import { MillraceError, OptionError, UnknownJobError } from '../../errors.ts'
 import { explainJob } from '../../explain/explain.ts'
 import { flowOf, graphOf } from '../../explain/graph.ts'
 import { defineJob } from '../../job/definition.ts'
 import type { JobView } from '../../job/job.ts'
 import { omitUndefined } from '../../job/known-options.ts'
 import { readPayload } from '../../job/payload.ts'
+import { parseSearch } from '../../job/search.ts'
 import type { JobState } from '../../job/states.ts'
 import { parseDurationMs } from '../../time/duration.ts'
 import type { Caller } from '../auth.ts'
 import type { AdminContext } from '../context.ts'
 import type { JOB_ROUTES } from '../contract/jobs.ts'
-import { readJobCursor, scan, toCursor } from '../paging.ts'
+import { readJobCursor, toCursor } from '../paging.ts'
 import { refusePlaceholder } from '../placeholders.ts'
 import type { Handlers } from '../routing.ts'
 import { audited } from './audited.ts'
@@ -28,17 +31,13 @@ export function jobHandlers(admin: AdminContext): Handlers<keyof typeof JOB_ROUT
   return {
     async listJobs({ query }) {
       const { search, cursor, limit, ...filter } = omitUndefined(query)
-      const exact = search === undefined || cursor !== undefined ? null : await mill.job(search)
-      if (exact !== null) return { items: [summaryOf(exact, redaction)], next: null }
-      const { items, next } = await scan<JobView, string>({
-        clock: admin.clock,
-        limit,
-        from: cursor === undefined ? null : readJobCursor(cursor)[0],
-        read: (before, max) => mill.jobs({ ...filter, limit: max, ...(before !== null && { before }) }),
-        placeOf: ({ id }) => id,
-        matches: search === undefined ? null : finder(search),
-      })
-      return { items: items.map((job) => summaryOf(job, redaction)), next: next === null ? null : toCursor([next]) }
+      const before = cursor === undefined ? undefined : readJobCursor(cursor)[0]
+      const { items, next, searched } =
+        search === undefined
+          ? await listed(admin, { ...filter, ...omitUndefined({ before }) }, limit)
+          : await searchedFor(admin, { ...filter, search }, { limit, before })
+      const shown = items.map((job) => summaryOf(job, redaction))
+      return { items: shown, next: next === null ? null : toCursor([next]), searched }
     },
     async showJob({ params: { id } }) {
       const job = await found(admin, id)
@@ -95,6 +94,32 @@ export function jobHandlers(admin: AdminContext): Handlers<keyof typeof JOB_ROUT
   }
 }
 
+/** One more than needed tells whether there is another page. */
+async function listed({ mill }: AdminContext, filter: Partial<JobFilter>, limit: number) {
+  const found = await mill.jobs({ ...filter, limit: limit + 1 })
+  const items = found.slice(0, limit)
+  return { items, next: found.length > limit ? (items.at(-1)?.id ?? null) : null, searched: null }
+}
+
+async function searchedFor(
+  { mill, clock, redaction }: AdminContext,
+  { search, ...filter }: { readonly search: string } & Pick<Partial<JobFilter>, 'type' | 'state'>,
+  page: { readonly limit: number; readonly before: string | undefined },
+) {
+  const terms = parseSearch(search, clock.nowMs())
+  for (const name of ['type', 'state'] as const) {
+    if (filter[name] !== undefined && terms[name] !== undefined)
+      throw new OptionError(`'${name}' is given beside a search that has '${name}:'; give it once`)
+  }
+  const lookup = lookupOf(mill.engine)
+  const { items, next, looked, reachedMs } = await searchJobs(
+    lookup,
+    { ...terms, ...filter },
+    { ...page, clock, redaction },
+  )
+  return { items, next, searched: { looked, reachedMs } }
+}
+
 async function found({ mill }: AdminContext, id: string): Promise<JobView> {
   const job = await mill.job(id)
   if (job === null) throw new UnknownJobError(id)
@@ -133,13 +158,4 @@ function notDead({ id, state }: JobView): MillraceError {
 function notOver({ id, state }: JobView): MillraceError {
   const advice = state === 'dead_letter' || state === 'discarded' ? 'replay it instead' : 'wait until it has finished'
   return new MillraceError('ERR_STATE_TRANSITION', `job ${id} is ${state}; ${advice}`)
-}
-
-/** Ids, types, keys, tenants and error texts, case-insensitive. */
-function finder(search: string): (job: JobView) => boolean {
-  const wanted = search.toLowerCase()
-  return ({ id, type, key, latestKey, tenant, error }) =>
-    [id, type, key, latestKey, tenant?.orgId, tenant?.workspaceId, error?.name, error?.code, error?.message].some(
-      (text) => text?.toLowerCase().includes(wanted) === true,
-    )
 }

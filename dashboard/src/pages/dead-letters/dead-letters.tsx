@@ -4,6 +4,7 @@ import { useAnswer } from '../../api/use-answer.ts'
 import { Icon } from '../../parts/icon.tsx'
 import { PageFrame } from '../../parts/page.tsx'
 import { Pagination, useTrail } from '../../parts/pages.tsx'
+import { LookedAt, SearchField } from '../../parts/search-field.tsx'
 import { NOTHING, type Selected } from '../../parts/selection.ts'
 import { Answered, EmptyState } from '../../parts/states.tsx'
 import { type Route, routeTo } from '../../router/route.ts'
@@ -17,19 +18,23 @@ import { LettersTable } from './letters-table.tsx'
 import { Operations, useOperations } from './operations.tsx'
 import { type LetterFilter, type Selection, selectionOf } from './selection-words.ts'
 
+const PAGE_ROWS = 50
+
 interface Asked {
   readonly kind: BulkKind
   readonly selection: Selection
 }
 
 export function DeadLettersPage({ query }: { readonly query: Route['query'] }) {
-  const filter: LetterFilter = { type: query.type, fingerprint: query.fingerprint }
+  const { type, fingerprint } = query
+  const search = query.search?.trim() === '' ? undefined : query.search?.trim()
+  const filter: LetterFilter = { type, fingerprint, search }
   const place = JSON.stringify(filter)
   const trail = useTrail(place)
   const letters = useAnswer('listDeadLetters', {
-    query: { ...filter, ...(trail.cursor !== undefined && { cursor: trail.cursor }) },
+    query: { ...filter, limit: PAGE_ROWS, ...(trail.cursor !== undefined && { cursor: trail.cursor }) },
   })
-  const groups = useAnswer('groupDeadLetters', { query: { type: filter.type } })
+  const groups = useAnswer('groupDeadLetters', { query: { type, search } })
   const [selected, setSelected] = useState<Selected>(NOTHING)
   const [asked, setAsked] = useState<Asked | null>(null)
   const reload = async (): Promise<void> => {
@@ -52,12 +57,17 @@ export function DeadLettersPage({ query }: { readonly query: Route['query'] }) {
       <Answered of={letters} rows={6}>
         {({ items }) =>
           items.length === 0 ? (
-            <NoLetters isFiltered={filter.type !== undefined || filter.fingerprint !== undefined} />
+            <NoLetters isFiltered={Object.values(filter).some((part) => part !== undefined)} />
           ) : (
             <LettersTable letters={items} selected={selected} onSelect={setSelected} />
           )
         }
       </Answered>
+      <LookedAt
+        searched={letters.value?.searched}
+        next={(letters.value?.items.length ?? 0) < PAGE_ROWS ? (letters.value?.next ?? null) : null}
+        onward={trail.onward}
+      />
       <Pagination trail={trail} next={letters.value?.next ?? null} />
       <BulkBar
         selected={selected}
@@ -88,6 +98,10 @@ function shownBeforeMs(counted: Answer<Routes['groupDeadLetters']> | null): numb
   return counted === null || 'ids' in counted.selection ? undefined : counted.selection.beforeMs
 }
 
+function filterOf({ type, fingerprint }: LetterFilter) {
+  return { type, fingerprint }
+}
+
 function LetterFilters({ filter }: { readonly filter: LetterFilter }) {
   const id = useId()
   return (
@@ -97,11 +111,16 @@ function LetterFilters({ filter }: { readonly filter: LetterFilter }) {
         <TypeSelect
           id={id}
           value={filter.type ?? ''}
-          choose={(type) => replaceRoute(routeTo('dead-letters', null, { type }))}
+          choose={(type) => replaceRoute(routeTo('dead-letters', null, { type, search: filter.search }))}
         />
       </div>
+      <SearchField
+        label="Search dead letters"
+        value={filter.search ?? ''}
+        search={(search) => replaceRoute(routeTo('dead-letters', null, { ...filterOf(filter), search }))}
+      />
       {filter.fingerprint !== undefined && (
-        <a class="button" href={routeTo('dead-letters', null, { type: filter.type })}>
+        <a class="button" href={routeTo('dead-letters', null, { type: filter.type, search: filter.search })}>
           <Icon name="cross" />
           One cause: show all
         </a>

@@ -27,7 +27,7 @@ export function Groups({ groups, scanned, complete, chosen, act }: GroupsProps) 
       <ul class="groups">
         {shown.map((group) => (
           <li key={`${group.type} ${group.fingerprint}`}>
-            <Group group={group} isLeast={!complete} share={group.count / most} act={act} />
+            <Group group={group} search={chosen.search} isLeast={!complete} share={group.count / most} act={act} />
           </li>
         ))}
       </ul>
@@ -37,13 +37,14 @@ export function Groups({ groups, scanned, complete, chosen, act }: GroupsProps) 
 
 interface GroupProps {
   readonly group: LetterGroup
+  readonly search: string | undefined
   /** The count is a lower bound. */
   readonly isLeast: boolean
   readonly share: number
   readonly act: GroupsProps['act']
 }
 
-function Group({ group, isLeast, share, act }: GroupProps) {
+function Group({ group, search, isLeast, share, act }: GroupProps) {
   const { type, fingerprint, selection, error, oldestAtMs, newestAtMs } = group
   const count = `${isLeast ? 'at least ' : ''}${whole(group.count)}`
   return (
@@ -53,7 +54,7 @@ function Group({ group, isLeast, share, act }: GroupProps) {
         <meter min={0} max={1} value={share} aria-label={`${count} of this cause`} />
       </div>
       <div class="group-text">
-        <a href={routeTo('dead-letters', null, { type, fingerprint })}>{error}</a>
+        <a href={routeTo('dead-letters', null, { type, fingerprint, search })}>{error}</a>
         <p class="quiet">
           {type} · newest <Ago atMs={newestAtMs} />
           {oldestAtMs !== newestAtMs && (

@@ -4,6 +4,7 @@ import { shortId } from '../../parts/format.ts'
 import { JobId } from '../../parts/id.tsx'
 import { isSelected, pageState, type Selected, selectRange, toggle, togglePage } from '../../parts/selection.ts'
 import { type Column, Table } from '../../parts/table.tsx'
+import { Tags } from '../../parts/tags.tsx'
 import { MaybeAgo } from '../../parts/time.tsx'
 import { routeTo } from '../../router/route.ts'
 
@@ -29,9 +30,12 @@ const COLUMNS: readonly Column<Letter>[] = [
     title: 'Why it died',
     wide: true,
     cell: ({ job, error }) => (
-      <a class="plain cut" href={routeTo('dead-letters', job.id)} title={error.message}>
-        {error.message}
-      </a>
+      <span class="what">
+        <a class="plain cut" href={routeTo('dead-letters', job.id)} title={error.message}>
+          {error.message}
+        </a>
+        <Tags tags={job.tags} page="dead-letters" />
+      </span>
     ),
   },
   {

@@ -7,16 +7,18 @@ export type Selection = Request<Routes['replayDeadLetters']>['body']['selection'
 export interface LetterFilter {
   readonly type?: string | undefined
   readonly fingerprint?: string | undefined
+  readonly search?: string | undefined
   /** Only letters that died before this time, as on the page. */
   readonly beforeMs?: number | undefined
 }
 
 /** The selection for the API. */
-export function selectionOf({ ids, all }: Selected, { type, fingerprint, beforeMs }: LetterFilter): Selection {
+export function selectionOf({ ids, all }: Selected, { type, fingerprint, search, beforeMs }: LetterFilter): Selection {
   if (!all) return { ids: [...ids] }
   return {
     ...(type !== undefined && { type }),
     ...(fingerprint !== undefined && { fingerprint }),
+    ...(search !== undefined && { search }),
     ...(beforeMs !== undefined && { beforeMs }),
   }
 }
@@ -24,7 +26,8 @@ export function selectionOf({ ids, all }: Selected, { type, fingerprint, beforeM
 /** The selection as text. */
 export function selectionText(selection: Selection): string {
   if ('ids' in selection) return counted(selection.ids.length, 'dead letter')
-  const { type, fingerprint } = selection
+  const { type, fingerprint, search } = selection
+  if (search !== undefined) return `all dead letters that ‘${search}’ finds`
   if (fingerprint !== undefined) return 'all dead letters of this cause'
   return type === undefined ? 'all dead letters' : `all dead letters of type ${type}`
 }

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import type { JobDetail } from '../../api/shapes.ts'
 import { duration } from '../../parts/format.ts'
+import { Tags } from '../../parts/tags.tsx'
 import { Ago, Exact, MaybeAgo } from '../../parts/time.tsx'
 import { startsOf } from '../../parts/words.ts'
 
@@ -34,6 +35,7 @@ function factsOf(job: JobDetail): readonly Fact[] {
     job.key !== null && ['Key', <code key="key">{job.key}</code>],
     job.latestKey !== null && ['Latest key', <code key="key">{job.latestKey}</code>],
     job.tenant !== null && ['Tenant', [job.tenant.orgId, job.tenant.workspaceId].filter(Boolean).join(' / ')],
+    job.tags.length > 0 && ['Tags', <Tags key="tags" tags={job.tags} />],
     job.payloadVersion !== 1 && ['Payload version', job.payloadVersion],
     job.after !== null && ['If one before it dies', IF_DEAD[job.after.ifDead]],
     job.options !== null &&

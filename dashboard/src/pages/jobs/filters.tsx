@@ -1,6 +1,7 @@
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useId } from 'preact/hooks'
 import { hasFacet, useSession } from '../../api/context.ts'
 import { Segment } from '../../parts/fields.tsx'
+import { SearchField } from '../../parts/search-field.tsx'
 import { type Route, routeTo } from '../../router/route.ts'
 import { replaceRoute } from '../../router/use-route.ts'
 import { useOverview } from '../../shell/overview-context.ts'
@@ -26,11 +27,9 @@ export function readFilter(query: Route['query']): JobFilter {
   return {
     state: STATES.find(({ state }) => state === query.state)?.state,
     type: query.type === '' ? undefined : query.type,
-    search: search === '' ? undefined : search?.slice(0, 200),
+    search: search === '' ? undefined : search,
   }
 }
-
-const SETTLED_MS = 300
 
 function set(filter: JobFilter, change: Partial<Record<keyof JobFilter, string>>): void {
   replaceRoute(routeTo('jobs', null, { ...filter, ...change }))
@@ -65,7 +64,12 @@ export function Filters({ filter, takesFocus }: { readonly filter: JobFilter; re
         <label for={typeId}>Type</label>
         <TypeSelect id={typeId} value={filter.type ?? ''} choose={(type) => set(filter, { type })} />
       </div>
-      <SearchField value={filter.search ?? ''} takesFocus={takesFocus} search={(search) => set(filter, { search })} />
+      <SearchField
+        label="Search jobs"
+        value={filter.search ?? ''}
+        takesFocus={takesFocus}
+        search={(search) => set(filter, { search })}
+      />
     </search>
   )
 }
@@ -88,39 +92,5 @@ export function TypeSelect({ id, value, choose }: TypeSelectProps) {
         </option>
       ))}
     </select>
-  )
-}
-
-interface SearchFieldProps {
-  readonly value: string
-  readonly takesFocus: boolean
-  readonly search: (text: string) => void
-}
-
-/** Searches after a pause in typing. */
-function SearchField({ value, takesFocus, search }: SearchFieldProps) {
-  const [text, setText] = useState(value)
-  const field = useRef<HTMLInputElement>(null)
-  const newest = useRef(search)
-  newest.current = search
-  useEffect(() => setText(value), [value])
-  useEffect(() => {
-    if (takesFocus) field.current?.focus()
-  }, [takesFocus])
-  useEffect(() => {
-    if (text.trim() === value) return
-    const timer = setTimeout(() => newest.current(text.trim()), SETTLED_MS)
-    return () => clearTimeout(timer)
-  }, [text, value])
-  return (
-    <input
-      ref={field}
-      type="search"
-      aria-label="Search jobs"
-      placeholder="Search id, key, tenant, error…  ( / )"
-      value={text}
-      maxLength={200}
-      onInput={(event) => setText(event.currentTarget.value)}
-    />
   )
 }

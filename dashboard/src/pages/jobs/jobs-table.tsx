@@ -4,6 +4,7 @@ import { duration, readProgress } from '../../parts/format.ts'
 import { JobId } from '../../parts/id.tsx'
 import { ProgressBar } from '../../parts/progress.tsx'
 import { type Column, Table } from '../../parts/table.tsx'
+import { Tags } from '../../parts/tags.tsx'
 import { MaybeAgo, Since } from '../../parts/time.tsx'
 import { startsOf } from '../../parts/words.ts'
 import { routeTo } from '../../router/route.ts'
@@ -20,7 +21,17 @@ const COLUMNS: readonly Column<JobSummary>[] = [
       </a>
     ),
   },
-  { key: 'what', title: 'Status', wide: true, cell: (job) => <What job={job} /> },
+  {
+    key: 'what',
+    title: 'Status',
+    wide: true,
+    cell: (job) => (
+      <span class="what">
+        <What job={job} />
+        <Tags tags={job.tags} />
+      </span>
+    ),
+  },
   {
     key: 'attempt',
     title: 'Attempt',

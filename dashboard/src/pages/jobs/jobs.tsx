@@ -4,18 +4,22 @@ import { counted } from '../../parts/format.ts'
 import { Icon } from '../../parts/icon.tsx'
 import { PageFrame } from '../../parts/page.tsx'
 import { Pagination, type Trail, useTrail } from '../../parts/pages.tsx'
+import { LookedAt } from '../../parts/search-field.tsx'
 import { Answered, EmptyState, Loading } from '../../parts/states.tsx'
 import { type Route, routeTo } from '../../router/route.ts'
 import { FirstJob } from '../overview/first-job.tsx'
 import { EnqueueDialog } from './enqueue.tsx'
 import { Filters, readFilter } from './filters.tsx'
 import { JobsTable } from './jobs-table.tsx'
-import { PAGE_ROWS, type ShownJobs, useJobs } from './use-jobs.ts'
+import { PAGE_ROWS, type Searched, type ShownJobs, useJobs } from './use-jobs.ts'
 
 export function JobsPage({ query }: { readonly query: Route['query'] }) {
   const filter = readFilter(query)
   const trail = useTrail(JSON.stringify(filter))
   const jobs = useJobs(filter, trail)
+  // A full page says nothing of what was not looked at.
+  const { items = [], next = null, searched = null } = jobs.loaded.value ?? {}
+  const shortNext = items.length < PAGE_ROWS ? next : null
   const isFiltered = Object.values(filter).some((value) => value !== undefined)
   const [isEnqueuing, setEnqueuing] = useState(false)
   const enqueue = (
@@ -39,9 +43,12 @@ export function JobsPage({ query }: { readonly query: Route['query'] }) {
         )}
       </div>
       <Answered of={jobs.loaded} rows={8}>
-        {({ next }) => <Rows jobs={jobs} isFiltered={isFiltered} next={next} trail={trail} />}
+        {(value) => <Rows jobs={jobs} isFiltered={isFiltered} {...value} trail={trail} />}
       </Answered>
-      <Pagination trail={trail} next={jobs.loaded.value?.next ?? null} />
+      {(jobs.rows?.length ?? 0) > 0 && !jobs.isTurning && (
+        <LookedAt searched={searched} next={shortNext} onward={trail.onward} />
+      )}
+      <Pagination trail={trail} next={next} />
       {isEnqueuing && <EnqueueDialog onClose={() => setEnqueuing(false)} />}
     </PageFrame>
   )
@@ -62,11 +69,12 @@ const LOOKED_THROUGH_MAX = 25
 interface NoJobsProps {
   readonly isFiltered: boolean
   readonly next: string | null
+  readonly searched: Searched
   readonly trail: Trail
 }
 
 /** A search covers some of the jobs at a time. While it finds nothing, the page continues for a while. */
-function NoJobs({ isFiltered, next, trail }: NoJobsProps) {
+function NoJobs({ isFiltered, next, searched, trail }: NoJobsProps) {
   const goesOn = next !== null && trail.page % LOOKED_THROUGH_MAX !== 0
   const { onward } = trail
   useEffect(() => {
@@ -78,7 +86,7 @@ function NoJobs({ isFiltered, next, trail }: NoJobsProps) {
     <EmptyState icon="search" title={next === null ? 'No matching jobs' : 'Nothing found yet'}>
       <p>
         {next === null
-          ? 'A search looks at ids, types, keys, tenants and error texts.'
+          ? 'Words are looked for in ids, types, keys, tenants, tags and errors; a term such as payload.customer.id:42 in payloads.'
           : 'Older jobs have not been searched yet.'}
       </p>
       {next === null ? (
@@ -86,9 +94,7 @@ function NoJobs({ isFiltered, next, trail }: NoJobsProps) {
           Show all jobs
         </a>
       ) : (
-        <button type="button" class="button" onClick={() => onward(next)}>
-          Look further
-        </button>
+        <LookedAt searched={searched} next={next} onward={onward} />
       )}
     </EmptyState>
   )

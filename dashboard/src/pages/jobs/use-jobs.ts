@@ -1,14 +1,17 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useApi } from '../../api/context.ts'
-import type { JobSummary } from '../../api/shapes.ts'
+import type { Answer, JobSummary, Routes } from '../../api/shapes.ts'
 import { type Loaded, useAnswer } from '../../api/use-answer.ts'
 import { useFresh, useStream } from '../../live/context.ts'
 import type { Trail } from '../../parts/pages.tsx'
 import type { JobFilter } from './filters.tsx'
 import { mergeJobs } from './merge.ts'
 
+/** How far a search has looked; null without one. */
+export type Searched = Answer<Routes['listJobs']>['searched']
+
 export interface ShownJobs {
-  readonly loaded: Loaded<{ readonly items: readonly JobSummary[]; readonly next: string | null }>
+  readonly loaded: Loaded<Answer<Routes['listJobs']>>
   /** Null until the first answer. */
   readonly rows: readonly JobSummary[] | null
   /** New jobs that are not shown yet. */
