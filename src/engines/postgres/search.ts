@@ -70,7 +70,7 @@ function containsAll(parameter: string, text: string): string {
 const STATEMENTS = new Map<string, Statement>()
 
 /** Rows that cannot match are left out: by $6, the type, and by texts that they must contain: $7 in the error, $8 anywhere, $9 in the payload. */
-function statementOf(search: JobSearch, ends: Ends): Statement {
+export function statementOf(search: JobSearch, ends: Ends): Statement {
   const { state } = search
   const driver = driverOf(search)
   const parts = [
