@@ -1,8 +1,8 @@
 /** The tags of jobs as rows of their own, so that only tagged jobs pay for their index. */
 import type { NewJob } from '../../job/job.ts'
+import { isRecord, parseOrText } from '../../job/stored-json.ts'
 import { tagsOf } from '../../job/tags.ts'
 import type { Connection } from './database.ts'
-import { parse } from './rows.ts'
 
 /** Another program may write anything into the column, and a bad text must not make its statement fail. */
 export const ORGANISATION = `CASE WHEN json_valid(tenant) THEN tenant ->> '$.orgId' END`
@@ -36,6 +36,9 @@ export function forgetTags(
   connection: Connection,
   jobs: readonly { readonly id: string; readonly options: string | null }[],
 ): void {
-  const tagged = jobs.filter(({ options }) => options !== null && tagsOf(parse(options, null)).length > 0)
+  const tagged = jobs.filter(({ options }) => {
+    const stored = options === null ? null : parseOrText(options)
+    return isRecord(stored) && tagsOf(stored).length > 0
+  })
   if (tagged.length > 0) connection.prepare(FORGET_TAGS).run({ ids: JSON.stringify(tagged.map(({ id }) => id)) })
 }
