@@ -180,8 +180,7 @@ export class Mill {
 
   /** Jobs that a search finds, newest first: `mill.search('type:mail error:ECONNREFUSED since:1h')`. */
   async search(text: string, options: SearchOptions = {}): Promise<FoundJobs> {
-    const { search } = await searchCode()
-    return search({ engine: this.engine, clock: this.#clock, definitions: this.#known.values() }, text, options)
+    return (await searchCode()).search({ ...this.#parts(), definitions: this.#known.values() }, text, options)
   }
 
   /** The events of a job, oldest first. */
