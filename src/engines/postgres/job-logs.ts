@@ -19,7 +19,10 @@ export function logsSql({ jobs, logs, schema }: Names): string {
 CREATE OR REPLACE FUNCTION ${removed}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
   SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  DELETE FROM ${logs} WHERE job_id = ANY (ARRAY(SELECT gone.id::text FROM gone));
+  -- Most databases have no logs, and then it stops here.
+  IF EXISTS (SELECT 1 FROM ${logs}) THEN
+    DELETE FROM ${logs} WHERE job_id = ANY (ARRAY(SELECT gone.id::text FROM gone));
+  END IF;
   RETURN NULL;
 END $$;
 DROP TRIGGER IF EXISTS millrace_logs_removed ON ${jobs};
