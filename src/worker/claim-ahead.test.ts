@@ -71,6 +71,19 @@ test('what was seen long ago does not count', async () => {
   assert.equal(ahead.size, 0)
 })
 
+test('while it waits for jobs, what it can finish is not guessed lower', async () => {
+  const { clock, ahead, finish } = staged()
+  for (let batches = 3; batches > 0; batches -= 1) {
+    await clock.advance(30)
+    ahead.resumed(clock.monotonicMs())
+    finish(50, 1)
+  }
+  assert.equal(ahead.size, 150, 'three batches that took no time, 30 ms apart')
+  await clock.advance(251)
+  ahead.resumed(clock.monotonicMs())
+  assert.equal(ahead.size, 0, 'after a pause it begins anew')
+})
+
 test('a job that waited too long halves the guess, which then recovers', () => {
   const { ahead, finish } = staged()
   const round = (waitedMs: number): number => {

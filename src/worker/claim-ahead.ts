@@ -18,13 +18,14 @@ const CAP_STEP = 32
 /**
  * Decides how many jobs to claim beyond the free slots. Short jobs finish before the next claim returns, so a worker that
  * claims only for its free slots mostly waits for the engine. The estimate is the number of jobs that finished within
- * 20 ms. It is halved when a job waited longer than 20 ms for its slot, and zero when jobs take long: another worker
+ * 20 ms in which it had some. It is halved when a job waited longer than 20 ms for its slot, and zero when jobs take long: another worker
  * could run those meanwhile.
  */
 export class ClaimAhead {
   readonly #clock: Clock
   readonly #concurrency: number
   #spanFromMs = 0
+  #finishedAtMs = 0
   #finishedNow = 0
   #finishedBefore = 0
   #durationMs = 0
@@ -43,8 +44,18 @@ export class ClaimAhead {
   /** `nowMs`: on the monotonic clock. */
   finished(durationMs: number, nowMs: number): void {
     this.#turnSpan(nowMs)
+    this.#finishedAtMs = nowMs
     this.#finishedNow += 1
     this.#durationMs += (durationMs - this.#durationMs) * NEWEST_SHARE
+  }
+
+  /**
+   * Jobs have come after a time without any. That time says nothing of how many the worker can finish: were it counted, a
+   * store that answers slowly would be asked for few jobs at a time, and would be slower still.
+   */
+  resumed(nowMs: number): void {
+    const idleMs = nowMs - this.#finishedAtMs
+    if (idleMs <= STALE_MS) this.#spanFromMs += idleMs
   }
 
   /** A job claimed ahead got its slot after `ms`. */

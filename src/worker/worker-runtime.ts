@@ -158,6 +158,7 @@ export class WorkerRuntime {
 
   #take(leases: readonly Lease[]): void {
     const nowMs = this.#parts.clock.monotonicMs()
+    if (this.slots.occupied === 0 && this.#waiting.size === 0) this.#ahead.resumed(nowMs)
     const batch: ActiveJob[] = []
     for (const lease of leases) {
       const type = this.slots.types.get(lease.job.type)
@@ -282,9 +283,8 @@ export class WorkerRuntime {
   #emitClaimed(batch: readonly ActiveJob[]): void {
     const { events } = this.#parts
     if (!events.hasListener('job.claimed')) return
-    for (const { facts, lease } of batch) {
-      events.emit('job.claimed', { job: facts, attempt: lease.attempt, worker: this.#worker })
-    }
+    for (const { facts: job, lease } of batch)
+      events.emit('job.claimed', { job, attempt: lease.attempt, worker: this.#worker })
   }
 
   #emitLost({ facts, lease, isStarted: started }: ActiveJob, reason: LostReason): void {
