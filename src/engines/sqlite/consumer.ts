@@ -22,6 +22,7 @@ const LOST_CHECK_MS = 100
 const READY: NextDue = { ready: true, nextMs: null }
 
 export class SqliteConsumer implements Consumer {
+  readonly looksAgain = true
   readonly #core: SqliteCore
   readonly #subscription: Subscription
   readonly #held = new ChurnMap<string, Lease>()

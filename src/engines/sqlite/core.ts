@@ -41,7 +41,7 @@ export class SqliteCore {
   constructor(connection: Connection, clock: Clock, walFile: string | null) {
     this.connection = connection
     this.clock = clock
-    this.wakeups = new Wakeups(connection, clock)
+    this.wakeups = new Wakeups(connection, clock, () => this.isBehind)
     this.#walSync = walFile === null ? null : new WalSync(walFile)
     const walSync = this.#walSync
     this.#clockInFile = new StoredClock(connection, clock, () => this.wakeups.notify())

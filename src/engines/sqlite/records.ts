@@ -8,6 +8,7 @@ import {
 } from '../../engine/records.ts'
 import type { SqliteCore } from './core.ts'
 import { insertJobs } from './enqueue.ts'
+import { PauseChanges } from './pause-changes.ts'
 
 interface RecordRow {
   readonly name: string
@@ -42,6 +43,7 @@ DELETE FROM millrace_records WHERE kind = :kind AND name IN (SELECT value FROM j
 
 export function createRecords(core: SqliteCore): Records {
   const { connection, clock } = core
+  const pauses = new PauseChanges(core.wakeups, connection.handle)
   return {
     async list(kind) {
       const records = await core.read(kind, () => listRecords(core, kind))
@@ -64,18 +66,26 @@ export function createRecords(core: SqliteCore): Records {
         ? core.write(kind, save)
         : core.writeVolatile(kind, save))
       if (receipts !== null && receipts.length > 0) core.wakeups.notify()
+      else if (ttlMs !== null) core.wakeups.wrote()
+      if (kind === 'pause') pauses.tell()
       return receipts
     },
-    put: (kind, records, ttlMs) =>
-      core.writeVolatile(kind, () => {
+    async put(kind, records, ttlMs) {
+      await core.writeVolatile(kind, () => {
         const now = clock.nowMs()
         connection.prepare(PUT_RECORDS).run({ kind, records: JSON.stringify(records), now, ttlMs })
         connection.prepare(FORGET_EXPIRED).run({ kind, before: now - EXPIRED_KEPT_MS })
-      }),
-    remove: (kind, names) =>
-      core.write(kind, () => {
-        return Number(connection.prepare(REMOVE_RECORDS).run({ kind, names: JSON.stringify(names) }).changes)
-      }),
+      })
+      core.wakeups.wrote()
+    },
+    async remove(kind, names) {
+      const remove = (): number =>
+        Number(connection.prepare(REMOVE_RECORDS).run({ kind, names: JSON.stringify(names) }).changes)
+      const removed = await core.write(kind, remove)
+      if (kind === 'pause') pauses.tell()
+      return removed
+    },
+    onChange: (listener) => pauses.onChange(listener),
   }
 }
 

@@ -11,7 +11,13 @@ import { Wakeups } from './wakeups.ts'
 const folder = mkdtempSync(join(tmpdir(), 'millrace-wakeups-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-function pair(name: string): { wakeups: Wakeups; other: DatabaseSync; looks(): number; close(): void } {
+function pair(name: string): {
+  wakeups: Wakeups
+  mine: DatabaseSync
+  other: DatabaseSync
+  looks(): number
+  close(): void
+} {
   const file = join(folder, name)
   const mine = new DatabaseSync(file)
   mine.exec('PRAGMA journal_mode = WAL; CREATE TABLE t (x)')
@@ -21,6 +27,7 @@ function pair(name: string): { wakeups: Wakeups; other: DatabaseSync; looks(): n
   const wakeups = new Wakeups(connection, systemClock)
   return {
     wakeups,
+    mine,
     other,
     looks: () => prepare.mock.callCount(),
     close() {
@@ -104,4 +111,41 @@ test('a quiet file is looked at rarely once its notices are known to come, and a
   }
   assert.ok(systemClock.monotonicMs() < deadlineMs)
   close()
+})
+
+test('a write of our own that nobody waits for begins no frequent reading', async () => {
+  const { wakeups, mine, other, looks, close } = pair('own.db')
+  const { signal } = new AbortController()
+  await settleFirstLook(wakeups)
+  const deadlineMs = systemClock.monotonicMs() + 60_000
+  for (let rounds = 1, calm = false; !calm; rounds += 1) {
+    assert.ok(systemClock.monotonicMs() < deadlineMs, 'the file is read often after every write')
+    await wakeups.wait(1_500, signal)
+    const before = looks()
+    mine.exec(`INSERT INTO t VALUES (${rounds})`)
+    wakeups.wrote()
+    await wakeups.wait(200, signal)
+    // One at the notice, one after it, and the one of every second.
+    calm = looks() - before <= 3
+    const woken = wakeups.wait(120_000, signal)
+    other.exec(`INSERT INTO t VALUES (${rounds})`)
+    await woken
+  }
+  close()
+})
+
+test('callers that wait are woken while the clock of the file is behind', async () => {
+  const file = join(folder, 'behind.db')
+  const mine = new DatabaseSync(file)
+  mine.exec('PRAGMA journal_mode = WAL; CREATE TABLE t (x)')
+  let isBehind = false
+  const wakeups = new Wakeups(new Connection(mine), systemClock, () => isBehind)
+  await settleFirstLook(wakeups)
+  const startMs = systemClock.monotonicMs()
+  const woken = wakeups.wait(120_000, new AbortController().signal)
+  isBehind = true
+  await woken
+  assert.ok(systemClock.monotonicMs() - startMs < 60_000)
+  wakeups.close()
+  mine.close()
 })

@@ -1,4 +1,4 @@
-import { type Clock, systemClock, watchEvery } from '../../time/clock.ts'
+import { backgroundClock, type Clock, systemClock, watchEvery } from '../../time/clock.ts'
 import { Waiters } from '../sql/waiters.ts'
 import { type Connection, fileOf } from './database.ts'
 import { FileNotices } from './file-notices.ts'
@@ -11,6 +11,8 @@ const QUIET_AFTER_MS = 1_000
 /** … and where it does, after LISTEN_AFTER_MS, in case one is missing. */
 const SAFETY_MS = 1_000
 const LISTEN_AFTER_MS = 30
+/** The notice of a write of our own comes within this. */
+const OWN_MS = 50
 /** … and while no caller waits but leases are held: soon enough to notice a cancellation. */
 const WATCH_MS = 100
 
@@ -28,15 +30,21 @@ export class Wakeups {
   readonly #waiters: Waiters
   readonly #watching = new Set<Listener>()
   readonly #notices: FileNotices
+  readonly #isBehind: () => boolean
   /** The version seen last. It is not refreshed when a wait begins: a change just before it must still wake. */
   #version: number | null = -1
   #changedAtMs = 0
   #isNoticed = false
+  /** Until when a notice may be of a write of our own that nobody waits for. */
+  #ownUntilMs = 0
+  #cancelCheck: () => void = () => {}
   #intervalMs = 0
   #stop: () => void = () => {}
 
-  constructor(connection: Connection, clock: Clock) {
+  /** `isBehind`: whether times of the file have to be moved with the clock, for which callers that wait are woken. */
+  constructor(connection: Connection, clock: Clock, isBehind: () => boolean = () => false) {
     this.#connection = connection
+    this.#isBehind = isBehind
     this.#waiters = new Waiters(clock, () => this.#tune())
     const file = fileOf(connection.handle)
     this.#notices = new FileNotices(file === '' ? '' : `${file}-wal`, () => this.#notice())
@@ -46,6 +54,11 @@ export class Wakeups {
   notify(): void {
     this.#changedAtMs = systemClock.monotonicMs()
     this.#waiters.wake()
+  }
+
+  /** This process wrote what no caller waits for, such as a heartbeat. The notice of it begins no frequent reading. */
+  wrote(): void {
+    if (this.#notices.isListening) this.#ownUntilMs = systemClock.monotonicMs() + OWN_MS
   }
 
   /** Resolves on the next change, after `ms` of the injected clock, or when `signal` aborts. */
@@ -64,6 +77,7 @@ export class Wakeups {
   }
 
   close(): void {
+    this.#cancelCheck()
     this.#watching.clear()
     this.#waiters.close()
     this.#notices.mute()
@@ -71,6 +85,15 @@ export class Wakeups {
 
   /** The commit that follows is not visible yet, so this is followed by frequent looks. */
   #notice(): void {
+    const isOwn = systemClock.monotonicMs() < this.#ownUntilMs
+    this.#ownUntilMs = 0
+    if (isOwn && this.#notices.listen()) {
+      this.#look('first')
+      // Another process may have been writing when this began to listen again, and have committed since.
+      this.#cancelCheck()
+      this.#cancelCheck = backgroundClock.after(LISTEN_AFTER_MS, () => this.#look('first'))
+      return
+    }
     this.#isNoticed = true
     this.#changedAtMs = systemClock.monotonicMs()
     this.#look()
@@ -107,7 +130,7 @@ export class Wakeups {
       this.#isNoticed = false
       this.notify()
       for (const listener of [...this.#watching]) listener()
-    }
+    } else if (this.#isBehind()) this.#waiters.wake()
     this.#tune()
   }
 
