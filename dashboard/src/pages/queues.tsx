@@ -18,11 +18,22 @@ import { Count } from './overview/types-table.tsx'
 const COLUMNS: readonly Column<Queue>[] = [
   { key: 'ready', title: 'Ready', align: 'end', cell: ({ ready }) => <Count of={ready} /> },
   { key: 'delayed', title: 'Delayed', align: 'end', cell: ({ delayed }) => <Count of={delayed} /> },
-  { key: 'running', title: 'Running', align: 'end', cell: ({ inProgress }) => <Count of={inProgress} /> },
+  { key: 'running', title: 'Running', align: 'end', cell: (queue) => <Running queue={queue} /> },
   { key: 'completed', title: 'Completed', align: 'end', cell: ({ completed }) => <Count of={completed} /> },
   { key: 'dead', title: 'Dead', align: 'end', cell: ({ dead }) => <Count of={dead} tone="text-bad" /> },
   { key: 'workers', title: 'Workers', align: 'end', cell: (queue) => <Workers queue={queue} /> },
 ]
+
+/** The slots over all workers stand beside it, where the type has any. */
+function Running({ queue: { inProgress, slots } }: { readonly queue: Queue }) {
+  if (slots === null) return <Count of={inProgress} />
+  return (
+    <>
+      <Count of={inProgress} />{' '}
+      <span class="quiet">{slots.by === null ? `of ${slots.max}` : `${slots.max} each tenant`}</span>
+    </>
+  )
+}
 
 function Workers({ queue: { workers, ready } }: { readonly queue: Queue }) {
   if (workers === null) return <span class="quiet">unknown</span>

@@ -92,6 +92,8 @@ const Queue = TypeCounts.extend({
   pause: Pause.nullable(),
   /** Workers of the type; null without presence. */
   workers: z.number().nullable(),
+  /** How many of its jobs, or with `by` of each tenant's, run at once over all workers at most; null where it has no such bound. */
+  slots: z.object({ max: z.number(), by: z.enum(['tenant']).nullable() }).nullable(),
   /** Whether this process has its definition. */
   defined: z.boolean(),
 })

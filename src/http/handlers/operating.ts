@@ -5,6 +5,7 @@ import { packageVersion } from '../../engine/package-info.ts'
 import { pausesIn } from '../../engine/pauses.ts'
 import { type Beat, knownWorkers } from '../../engine/presence.ts'
 import { omitUndefined } from '../../job/known-options.ts'
+import type { SharedSlots } from '../../job/slots.ts'
 import { lagSeverity } from '../../observe/lag.ts'
 import type { WorkerView } from '../../observe/workers.ts'
 import { demandToken } from '../auth.ts'
@@ -172,8 +173,13 @@ export async function queuesOf({ mill, sampler, jobs, clock }: AdminContext): Pr
     ...(counts[type] ?? NO_JOBS),
     pause: paused.find((pause) => pause.type === type) ?? null,
     workers: beats === null ? null : runningOf(beats, type),
+    slots: jobs.get(type)?.slots ?? slotsOf(beats ?? [], type),
     defined: jobs.has(type),
   }))
+}
+
+function slotsOf(beats: readonly Beat[], type: string): SharedSlots | null {
+  return beats.find((beat) => beat.type === type && beat.work?.slots !== undefined)?.work?.slots ?? null
 }
 
 function runningOf(beats: readonly Beat[], type: string): number {

@@ -67,9 +67,23 @@ export const OPERATING_CASES: Cases<keyof typeof OPERATING_ROUTES> = {
     await until(async () => (await ask('listQueues', {})).queues[0]?.ready === 1, COUNTED_MS)
     const { queues } = await ask('listQueues', {})
     const [billed, mailed] = queues
-    assert.deepEqual(billed, { ...NOTHING, type: 'bill', ready: 1, pause: null, workers: 0, defined: true })
+    assert.deepEqual(billed, {
+      ...NOTHING,
+      type: 'bill',
+      ready: 1,
+      pause: null,
+      workers: 0,
+      slots: null,
+      defined: true,
+    })
     assert.deepEqual([mailed?.type, mailed?.pause?.who, mailed?.pause?.reason], ['mail', 'ann', 'broken'])
     assert.equal(mailed?.defined, false)
+    if (mill.engine.capabilities.slots === 'refused') return
+    const sync = defineJob({ type: 'sync', concurrency: { max: 5, by: 'tenant' }, run: () => null })
+    await mill.work([sync])
+    const told = async () => (await ask('listQueues', {})).queues.find(({ type }) => type === 'sync')
+    await until(async () => (await told())?.workers === 1, COUNTED_MS)
+    assert.deepEqual((await told())?.slots, { max: 5, by: 'tenant' })
   },
   async pauseQueue({ ask, mill }) {
     const pause = { params: { type: 'bill' }, body: { reason: 'too many' } }
