@@ -50,7 +50,11 @@ export class SqliteConsumer implements Consumer {
     const isOver = (): boolean => request.signal.aborted || this.#closing.signal.aborted
     while (!isOver()) {
       if (this.#core.isBehind) await this.#core.followClock()
-      if (request.from !== 'expired') await this.#indexTenants()
+      const unindexed = request.from === 'expired' ? undefined : this.#unindexed()
+      if (unindexed !== undefined) {
+        await this.#core.writeVolatile('claim', () => unindexed.createIndex(this.#core.mayChangeSchema))
+        continue
+      }
       const isSure = this.#hasMore && request.from !== 'expired'
       const next = isSure ? READY : await this.#core.read('claim', () => this.#nextDue(request))
       if (next.ready) {
@@ -133,13 +137,11 @@ export class SqliteConsumer implements Consumer {
   }
 
   /** Before the first claim of a type whose tenants have slots of their own. */
-  async #indexTenants(): Promise<void> {
+  #unindexed(): TenantJobs | undefined {
     for (const { type, slots } of this.#types()) {
-      if (slots?.by !== 'tenant') continue
-      const jobs = this.#tenantJobsOf(type)
-      if (jobs.isIndexed) continue
-      await this.#core.writeVolatile('claim', () => jobs.createIndex(this.#core.mayChangeSchema))
+      if (slots?.by === 'tenant' && !this.#tenantJobsOf(type).isIndexed) return this.#tenantJobsOf(type)
     }
+    return undefined
   }
 
   #types(): readonly SubscribedType[] {
