@@ -73,6 +73,8 @@ export const OPERATOR_ACTIONS = [
   'resume',
   'limits-change',
   'limits-reset',
+  'type-drain',
+  'type-obliterate',
   'schedule-change',
   'schedule-pause',
   'schedule-resume',

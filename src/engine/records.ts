@@ -8,8 +8,8 @@ import type { Receipt } from './engine.ts'
 /** Those of the history: what workers say, and what the keeper makes of it. */
 export type HistoryKind = 'tally' | 'second' | 'minute' | 'hour' | 'mark'
 
-/** `pause`: all that workers are told: paused types, changed limits, and which worker is asked to stop. */
-export type RecordKind = 'schedule' | 'leader' | 'worker' | 'pause' | HistoryKind
+/** `pause`: all that workers are told: paused types, changed limits, and which worker is asked to stop. `definition`: what workers say of their types. */
+export type RecordKind = 'schedule' | 'leader' | 'worker' | 'pause' | 'definition' | HistoryKind
 
 export interface NewRecord {
   readonly name: string

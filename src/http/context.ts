@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { Mill } from '../client/mill.ts'
 import type { Desk } from '../desk/desk.ts'
+import { CANNOT_EMPTY, emptyingParts } from '../desk/empty-type.ts'
 import { CANNOT_DRAIN, CANNOT_LIMIT, CANNOT_PAUSE, lookupIn } from '../engine/capability-checks.ts'
 import type { DeadLetters } from '../engine/dead-letters.ts'
 import { limitsIn } from '../engine/limits.ts'
@@ -112,6 +113,7 @@ export const FACETS: Readonly<Record<Facet, FacetOf>> = {
   },
   pausing: { isThere: ({ mill }) => pausesIn(mill.engine) !== undefined, limit: CANNOT_PAUSE },
   limiting: { isThere: ({ mill }) => limitsIn(mill.engine) !== undefined, limit: CANNOT_LIMIT },
+  emptying: { isThere: ({ mill }) => emptyingParts(mill.engine) !== null, limit: CANNOT_EMPTY },
   draining: {
     isThere: ({ mill: { engine } }) => presenceIn(engine) !== undefined && pausesIn(engine)?.all !== undefined,
     limit: CANNOT_DRAIN,

@@ -26,8 +26,10 @@ export interface OperationStart {
   readonly kind: OperationView['kind']
   readonly who: string
   readonly reason: string
-  run(options: Required<Pick<BulkOptions, 'signal' | 'onProgress'>>): Promise<BulkOutcome>
+  run(options: Required<Pick<BulkOptions, 'signal' | 'onProgress'>>): Promise<Ended>
 }
+
+type Ended = BulkProgress & Pick<BulkOutcome, 'interrupted'>
 
 /** Bulk operations that go on after their request was answered. They end with this process; what is done stays done. */
 export class Operations {
@@ -93,7 +95,7 @@ export class Operations {
     await Promise.all([...this.#kept.values()].map(({ ended }) => ended))
   }
 
-  async #follow(id: string, run: () => Promise<BulkOutcome>): Promise<void> {
+  async #follow(id: string, run: () => Promise<Ended>): Promise<void> {
     // The request is answered first, with the operation in its initial state.
     await Promise.resolve()
     try {

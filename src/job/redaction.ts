@@ -101,17 +101,22 @@ function namedOf({ type, byName }: AnyJob): readonly Described[] {
   return named.length === 0 ? [] : [[keyOf(type, UNKNOWN), 'unreadable'], ...named]
 }
 
-/** By Standard JSON Schema, which zod, valibot and others implement. */
-function described({ schema }: AnyJob, key: string): readonly Described[] {
+function described(job: AnyJob, key: string): readonly Described[] {
+  const schema = jsonSchemaOf(job)
+  return schema === null ? [] : [[key, schema]]
+}
+
+/** By Standard JSON Schema, which zod, valibot and others implement. Null where the payload's schema does not. */
+export function jsonSchemaOf({ schema }: Pick<AnyJob, 'schema'>): JsonSchema | 'unreadable' | null {
   const standard: unknown = schema?.['~standard']
   const convert = property(property(standard, 'jsonSchema'), 'input')
-  if (typeof convert !== 'function') return []
+  if (typeof convert !== 'function') return null
   try {
     // A part that JSON Schema cannot express must not hide marks beside it.
     const found: unknown = convert({ target: 'draft-2020-12', libraryOptions: { unrepresentable: 'any' } })
-    return [[key, isRecord(found) ? found : 'unreadable']]
+    return isRecord(found) ? found : 'unreadable'
   } catch {
-    return [[key, 'unreadable']]
+    return 'unreadable'
   }
 }
 

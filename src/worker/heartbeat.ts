@@ -1,4 +1,5 @@
 import { hostname } from 'node:os'
+import { PUBLISH_EVERY_MS } from '../engine/definitions.ts'
 import type { TallyWriter } from '../engine/history/tally.ts'
 import { type AtWork, type Beat, JOBS_SHOWN_MAX, type Presence } from '../engine/presence.ts'
 import { WaitTimeoutError } from '../errors.ts'
@@ -33,6 +34,8 @@ export interface HeartbeatParts {
   readonly drains: boolean
   /** By type, where they are known. */
   lags(): Promise<Readonly<Record<string, number>>>
+  /** Says what the definitions of its types are; at the first beat, and once a day. */
+  publish(): Promise<void>
   onError(error: unknown): void
 }
 
@@ -47,6 +50,7 @@ export class Heartbeat {
   #beat: Promise<void> | null = null
   #cancelNext: () => void = () => {}
   #isTroubled = false
+  #publishAtMs = Number.NEGATIVE_INFINITY
   #isOver = false
   #lags: Readonly<Record<string, number>> = {}
   readonly #pausedUntilMs = new Map<string, number>()
@@ -93,6 +97,7 @@ export class Heartbeat {
       if (this.#stoppingSinceMs === null) await this.#readLags()
       if (this.#isOver) return
       await this.#tell(async () => void (await Promise.all([presence.beat(this.#beats(), ttlMs), this.#tally()])))
+      if (!this.#isOver) await this.#publish()
     })()
     this.#beat = beat
     await beat
@@ -103,6 +108,15 @@ export class Heartbeat {
     const { tallies, slots, clock } = this.#parts
     const counted = [...slots.types].flatMap(([type, { tally }]) => (tally === null ? [] : [[type, tally] as const]))
     await tallies?.write(counted, clock.nowMs() - clock.monotonicMs())
+  }
+
+  async #publish(): Promise<void> {
+    const nowMs = this.#parts.clock.monotonicMs()
+    if (nowMs < this.#publishAtMs) return
+    await this.#tell(async () => {
+      await this.#parts.publish()
+      this.#publishAtMs = nowMs + PUBLISH_EVERY_MS
+    })
   }
 
   /** Never rejects. Lags that cannot be read are unknown. */

@@ -15,6 +15,8 @@ const WORDS: Readonly<Record<AuditAction, string>> = {
   resume: 'resumed',
   'limits-change': 'changed the limits of',
   'limits-reset': 'reset the limits of',
+  'type-drain': 'drained type',
+  'type-obliterate': 'obliterated type',
   'schedule-change': 'changed schedule',
   'schedule-pause': 'paused schedule',
   'schedule-resume': 'resumed schedule',

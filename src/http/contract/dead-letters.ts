@@ -52,7 +52,7 @@ const BulkOutcome = z.object({
 /** A bulk operation that goes on after the response. Follow it by its id or in the event stream. */
 export const Operation = z.object({
   id: z.string(),
-  kind: z.enum(['replay', 'discard', 'purge', 'erase']),
+  kind: z.enum(['replay', 'discard', 'purge', 'erase', 'drain', 'obliterate']),
   status: z.enum(['running', 'done', 'stopped', 'failed']),
   who: z.string(),
   reason: z.string(),

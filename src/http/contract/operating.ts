@@ -2,15 +2,13 @@ import { z } from 'zod'
 import { ALERT_SUBJECTS } from '../../observe/alerts/rule.ts'
 import { RANGE_NAMES } from '../../observe/history/ranges.ts'
 import { ROLES, routes } from './route.ts'
-import { ByReason, reason, TypeCounts, typeName } from './shapes.ts'
+import { ByReason, Pause, reason, TypeCounts, typeName } from './shapes.ts'
 
 const DAY_MS = 86_400_000
 const LINK_MS_DEFAULT = DAY_MS
 const LINK_MS_MAX = 30 * DAY_MS
 
 const type = z.strictObject({ type: typeName })
-
-const Pause = z.object({ type: z.string(), sinceMs: z.number(), who: z.string(), reason: z.string() })
 
 /** Small, because it is pushed every second. */
 export const Overview = z.object({

@@ -19,6 +19,7 @@ export type Facet =
   | 'presence'
   | 'pausing'
   | 'limiting'
+  | 'emptying'
   | 'draining'
   | 'topics'
 

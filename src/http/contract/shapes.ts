@@ -21,6 +21,8 @@ export const timeMs = z.coerce.number().int().min(0).max(TIME_MS_MAX)
 /** The reason of an action, stored in the audit. */
 export const reason = z.string().trim().min(1).max(500)
 
+export const Pause = z.object({ type: z.string(), sinceMs: z.number(), who: z.string(), reason: z.string() })
+
 export const ByReason = z.strictObject({ reason: reason.optional() })
 
 export function page<Item extends z.ZodType>(item: Item) {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
+import { Operation } from './dead-letters.ts'
 import { routes } from './route.ts'
-import { ByReason, reason, typeName } from './shapes.ts'
+import { ByReason, Pause, reason, TypeCounts, typeName } from './shapes.ts'
 
 const params = z.strictObject({ type: typeName })
 
@@ -13,7 +14,93 @@ const LimitOverride = TypeLimits.extend({ type: z.string(), who: z.string(), rea
 
 const whole = z.int().min(1)
 
+/** In milliseconds. */
+const Percentiles = z.object({ p50: z.number(), p95: z.number(), p99: z.number() })
+
+const Definition = z.object({
+  version: z.number(),
+  attempts: z.number(),
+  backoff: z.record(z.string(), z.unknown()),
+  timeoutMs: z.number(),
+  leaseMs: z.number(),
+  priority: z.number(),
+  concurrency: z.number().nullable(),
+  limit: Rate.nullable(),
+  critical: z.boolean(),
+  keepCompleted: z.number().nullable(),
+  keepDead: z.number().nullable(),
+  /** How long finished jobs stay, where it differs from the keeper's policy; null: for ever. */
+  retention: z.record(z.string(), z.number().nullable()),
+  names: z.array(z.string()),
+  /** JSON Schema of the payload; null for the reason that `schemaLacks` gives. */
+  schema: z.record(z.string(), z.unknown()).nullable(),
+  schemaLacks: z.enum(['none', 'unreadable', 'large']).nullable(),
+})
+
+const TypeDetail = TypeCounts.extend({
+  type: z.string(),
+  pause: Pause.nullable(),
+  /** Workers of the type; null without presence. */
+  workers: z.number().nullable(),
+  /** Of this process, or as the worker that started last has published it; null if nobody has. */
+  definition: Definition.nullable(),
+  /** Whether this process has the definition, and checks payloads with it. */
+  defined: z.boolean(),
+  /** Limits that hold instead of the definition's; null if none were set. */
+  override: LimitOverride.nullable(),
+  /** Attempts of its workers that ended per second, by their last heartbeats; null if unknown. */
+  perSecond: z.number().nullable(),
+  /** The newest completed jobs, at most 500 of the last 15 minutes; null where jobs cannot be listed by state. */
+  recent: z
+    .object({
+      jobs: z.number(),
+      /** From when a job was due until its last attempt began. */
+      waiting: Percentiles.nullable(),
+      running: Percentiles.nullable(),
+      /** The mean number of attempts that a job took. */
+      attempts: z.number().nullable(),
+    })
+    .nullable(),
+  /** The queued job that has been due longest. `isLeast`: of the newest 500 queued jobs, and an older one may wait. */
+  oldest: z.object({ id: z.string(), dueAtMs: z.number(), isLeast: z.boolean() }).nullable(),
+})
+
+/** The name is given again, so that no other type is meant. */
+const Emptying = z.strictObject({ reason, confirm: z.string().max(128) })
+
+const Started = z.object({ operation: Operation })
+
 export const TYPE_ROUTES = routes({
+  showType: {
+    method: 'get',
+    path: '/api/v1/queues/{type}',
+    summary: 'One type: its counts, limits, definition, rate, latencies and oldest job.',
+    role: 'viewer',
+    params,
+    answer: TypeDetail,
+  },
+  drainType: {
+    method: 'post',
+    path: '/api/v1/queues/{type}/drain',
+    summary: 'Cancels every queued job of a type, page by page. `confirm` repeats the name of the type.',
+    role: 'admin',
+    needs: 'emptying',
+    params,
+    body: Emptying,
+    answer: Started,
+    status: 202,
+  },
+  obliterateType: {
+    method: 'post',
+    path: '/api/v1/queues/{type}/obliterate',
+    summary: 'Cancels every job of a type and removes all that are over. Dead letters of a critical type stay.',
+    role: 'admin',
+    needs: 'emptying',
+    params,
+    body: Emptying,
+    answer: Started,
+    status: 202,
+  },
   listLimits: {
     method: 'get',
     path: '/api/v1/limits',

@@ -165,7 +165,7 @@ interface BulkBody {
 async function bulk(
   admin: AdminContext,
   { caller, signal }: Call,
-  kind: OperationView['kind'],
+  kind: keyof typeof DESK_METHODS,
   body: BulkBody,
 ): Promise<{ outcome: ShownOutcome | null; operation: OperationView | null }> {
   const desk = deskOf(admin)

@@ -67,8 +67,22 @@ export function Operations({ operations }: { readonly operations: FollowedOperat
   )
 }
 
-const DOING = { replay: 'Replaying', discard: 'Discarding', purge: 'Purging', erase: 'Erasing' } as const
-const DONE = { replay: 'Replayed', discard: 'Discarded', purge: 'Purged', erase: 'Erased' } as const
+const DOING = {
+  replay: 'Replaying',
+  discard: 'Discarding',
+  purge: 'Purging',
+  erase: 'Erasing',
+  drain: 'Draining',
+  obliterate: 'Obliterating',
+} as const
+const DONE = {
+  replay: 'Replayed',
+  discard: 'Discarded',
+  purge: 'Purged',
+  erase: 'Erased',
+  drain: 'Drained',
+  obliterate: 'Obliterated',
+} as const
 
 function statusText({ kind, status, progress, error }: Operation): string {
   switch (status) {
