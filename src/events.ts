@@ -71,7 +71,7 @@ export interface MillEvents {
   }
   /** The paused types of this worker. Empty: all types are running again. */
   'worker.paused': { readonly worker: string; readonly types: readonly string[] }
-  /** Types of this worker whose limits were changed, or reset to the definition's. Null: no limit. */
+  /** Types of this worker whose limits were changed, or reset to the definition's. Null: no limit. `concurrency`: of this worker, or over all of them where the definition says so. */
   'worker.limited': {
     readonly worker: string
     readonly types: readonly {

@@ -11,7 +11,7 @@ import { checkActor, isAudited, writeNote } from './audit.ts'
 
 /** New limits of a type. What is left out stays as it is; null: no limit. */
 export interface LimitsSpec {
-  /** The most jobs of the type that one worker runs at once. */
+  /** The most jobs of the type at once in one worker, or over all of them (of each tenant) where the definition's is shared. */
   readonly concurrency?: number | null
   /** At most `max` starts in any `per`, over all workers. */
   readonly limit?: { readonly max: number; readonly per: Duration } | null

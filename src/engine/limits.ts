@@ -14,7 +14,7 @@ export interface RateLimit {
 
 /** What holds instead of the definition's limits. A field that is left out is the definition's; null: no limit. */
 export interface TypeLimits {
-  /** The most jobs of the type that one worker runs at once. */
+  /** The most jobs of the type at once in one worker, or over all of them where the definition's is shared. */
   readonly concurrency?: number | null
   readonly limit?: RateLimit | null
 }

@@ -66,7 +66,7 @@ test('every route: 401 without a token or with a wrong one, 403 below its role, 
 
 test('roles that the table gives: looking is for all, acting for operators, deleting for admins', () => {
   for (const [id, { method, role }] of Object.entries<RouteSpec>(ROUTES)) {
-    const isDeleting = id === 'purgeDeadLetters' || id === 'eraseJobs'
+    const isDeleting = ['purgeDeadLetters', 'eraseJobs', 'drainType', 'obliterateType'].includes(id)
     const expected = isDeleting ? 'admin' : method === 'get' ? 'viewer' : 'operator'
     assert.equal(role, expected, id)
   }

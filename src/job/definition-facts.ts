@@ -2,6 +2,7 @@ import type { Backoff } from './backoff.ts'
 import type { AnyJob } from './definition.ts'
 import type { AgesMs } from './keep.ts'
 import { jsonSchemaOf } from './redaction.ts'
+import type { SharedSlots } from './slots.ts'
 import type { JsonRecord } from './stored-json.ts'
 
 /** What a definition says, without its code: workers publish it, so that a process without the code can show it. */
@@ -13,7 +14,9 @@ export interface DefinitionFacts {
   readonly timeoutMs: number
   readonly leaseMs: number
   readonly priority: number
+  /** In one worker; `slots`: over all workers. */
   readonly concurrency: number | null
+  readonly slots: SharedSlots | null
   readonly limit: { readonly max: number; readonly perMs: number } | null
   readonly critical: boolean
   readonly keepCompleted: number | null
@@ -31,10 +34,10 @@ export interface DefinitionFacts {
 const SCHEMA_TEXT_MAX = 32_768
 
 export function definitionFacts(job: AnyJob): DefinitionFacts {
-  const { type, version, attempts, backoff, timeoutMs, leaseMs, priority, concurrency, limit } = job
+  const { type, version, attempts, backoff, timeoutMs, leaseMs, priority, concurrency, slots, limit } = job
   const { critical, keepCompleted, keepDead, retention, byName } = job
   return {
-    ...{ type, version, attempts, backoff, timeoutMs, leaseMs, priority, concurrency, limit },
+    ...{ type, version, attempts, backoff, timeoutMs, leaseMs, priority, concurrency, slots, limit },
     ...{ critical, keepCompleted, keepDead, retention },
     names: [...(byName?.keys() ?? [])],
     ...schemaFacts(job),

@@ -7,6 +7,7 @@ import type { Events, JobFacts } from '../events.ts'
 import type { AnyJob, Handler, Hooks, RunningJob } from '../job/definition.ts'
 import { plainJob } from '../job/job.ts'
 import { definitionFor } from '../job/named-jobs.ts'
+import type { SharedSlots } from '../job/slots.ts'
 import type { SharedLease } from './shared-leases.ts'
 
 /** A definition that this worker runs, with its counters. */
@@ -16,6 +17,7 @@ export interface WorkedType {
   /** The limits that hold now: the definition's, unless an operator has set others. */
   concurrency: number | null
   limit: RateLimit | null
+  slots: SharedSlots | null
   running: number
   /** When its last attempt ended, on the monotonic clock. */
   endedAtMs: number | null

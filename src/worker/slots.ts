@@ -36,10 +36,12 @@ export class Slots {
   /** Takes up limits that operators have set, and the definitions' where they have set none. Answers the types that changed. */
   limit(set: ReadonlyMap<string, TypeLimits>): MillEvents['worker.limited']['types'] {
     const changed = [...this.types].flatMap(([type, worked]) => {
-      const { concurrency, limit } = { ...worked.definition, ...set.get(type) }
-      if (concurrency === worked.concurrency && isSameRate(limit, worked.limit)) return []
-      Object.assign(worked, { concurrency, limit })
-      return [{ type, concurrency, limit }]
+      const now = limitsNow(worked.definition, set.get(type) ?? {})
+      const { concurrency, limit, slots } = now
+      const isSame = concurrency === worked.concurrency && slots?.max === worked.slots?.max
+      if (isSame && isSameRate(limit, worked.limit)) return []
+      Object.assign(worked, now)
+      return [{ type, concurrency: slots?.max ?? concurrency, limit }]
     })
     if (changed.length > 0) this.#weigh()
     return changed
@@ -130,8 +132,17 @@ function roomOf({ concurrency, running }: WorkedType): number {
   return Math.max(0, (concurrency ?? Number.POSITIVE_INFINITY) - running)
 }
 
-function isLimited({ concurrency, limit, definition }: WorkedType): boolean {
-  return concurrency !== null || limit !== null || definition.slots !== null
+function isLimited({ concurrency, limit, slots }: WorkedType): boolean {
+  return concurrency !== null || limit !== null || slots !== null
+}
+
+/** A concurrency that is set is of what the definition's is: of one worker, or the number over all of them. */
+function limitsNow(definition: AnyJob, set: TypeLimits): Pick<WorkedType, 'concurrency' | 'limit' | 'slots'> {
+  const limit = set.limit === undefined ? definition.limit : set.limit
+  const { concurrency, slots } = definition
+  if (set.concurrency === undefined) return { concurrency, limit, slots }
+  if (slots === null) return { concurrency: set.concurrency, limit, slots }
+  return { concurrency, limit, slots: set.concurrency === null ? null : { ...slots, max: set.concurrency } }
 }
 
 function isSameRate(one: RateLimit | null, other: RateLimit | null): boolean {
@@ -146,14 +157,14 @@ export function workedTypes(
   if (jobs.length === 0) throw new OptionError('a worker needs at least one job; pass the definitions that it runs')
   const types = new Map<string, WorkedType>()
   for (const definition of jobs) {
-    const { type, run, byName, concurrency, limit } = definition
+    const { type, run, byName, concurrency, limit, slots } = definition
     if (types.has(type)) {
       throw new OptionError(`two definitions have the type '${type}'; a worker can run only one of them`)
     }
     if (run === null) throw noHandler(type)
     for (const named of byName?.values() ?? []) if (named.run === null) throw noHandler(named.type)
     const counts = { running: 0, endedAtMs: null, completed: 0, failed: 0, tally: makeTally() }
-    types.set(type, { definition, run, concurrency, limit, ...counts })
+    types.set(type, { definition, run, concurrency, limit, slots, ...counts })
   }
   return types
 }

@@ -194,10 +194,12 @@ async function startOwnKeeper(
  * starting too early for its window.
  */
 function subscribed(worked: WorkedType): SubscribedType {
-  const { type, leaseMs, attempts, slots } = worked.definition
+  const { type, leaseMs, attempts } = worked.definition
   return {
     ...{ type, leaseMs, attempts },
-    ...(slots !== null && { slots }),
+    get slots() {
+      return worked.slots ?? undefined
+    },
     get limit() {
       return worked.limit === null ? undefined : { max: worked.limit.max, perMs: worked.limit.perMs + 1 }
     },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Mill } from '../../../src/client/mill.ts'
-import { limits } from '../../bounds.ts'
+import { limits, slots } from '../../bounds.ts'
 import type { CaseFile } from '../../case.ts'
 import { numberedJob, record, SOON_MS } from '../../crew.ts'
 import { deadLetters, need } from '../../needs.ts'
@@ -89,6 +89,29 @@ export const liveLimits: CaseFile = {
           await stage.harness.advance(SETTLED_MS)
           assert.equal(starts, started)
         }
+      },
+    },
+    {
+      name: 'a concurrency over all workers is changed for all of them together',
+      guarantees: ['I8', 'I12'],
+      ...need(limiting, slots),
+      async run(stage) {
+        const mills = [await stage.mill(), await stage.mill(await stage.other())] as const
+        const open = gate()
+        const job = numberedJob(stage, { concurrency: { max: 1 }, run: () => open.opened })
+        const seen = mills.map((mill) => record(mill))
+        const workers = [await mills[0].work([job]), await mills[1].work([job])] as const
+        await mills[0].enqueueMany(job, numbers(6))
+        const running = () => workers[0].running + workers[1].running
+        await stage.until(SOON_MS, () => running() === 1, 'one job')
+        const taken = heeded(stage, mills)
+        await mills[0].limits.set(stage.type, { concurrency: 3 })
+        await taken
+        await stage.until(SOON_MS, () => running() === 3, 'three jobs')
+        await stage.harness.advance(SETTLED_MS)
+        assert.equal(running(), 3)
+        open.open()
+        await stage.until(SOON_MS, () => seen.flatMap(({ settled }) => settled).length === 6, 'the end of all jobs')
       },
     },
     {

@@ -83,7 +83,11 @@ function addSet(limits: Command, cli: Cli): void {
     .summary('change the limits of a type')
     .description('Change the limits of a type until they are reset. What is left out stays as it is.')
     .argument('<type>', 'the type of job')
-    .option('--concurrency <number>', 'the most jobs of it that one worker runs at once, or none', concurrencyOrNone)
+    .option(
+      '--concurrency <number>',
+      'the most jobs of it at once in one worker, or over all where the definition says so; or none',
+      concurrencyOrNone,
+    )
     .option('--rate <starts/time>', 'the most starts in a time over all workers, such as 10/1s, or none', rateOrNone)
     .option('--reason <text>', 'why; recorded in the audit', 'changed from the command line')
     .option('--who <name>', 'who does it (default: your user name)')

@@ -24,7 +24,10 @@ const Definition = z.object({
   timeoutMs: z.number(),
   leaseMs: z.number(),
   priority: z.number(),
+  /** Of one worker. */
   concurrency: z.number().nullable(),
+  /** Over all workers, or for each tenant. */
+  slots: z.object({ max: z.number(), by: z.string().nullable().optional() }).nullable(),
   limit: Rate.nullable(),
   critical: z.boolean(),
   keepCompleted: z.number().nullable(),

@@ -1,6 +1,7 @@
 import { drainType, type EmptyingType, obliterateType } from '../../desk/empty-type.ts'
 import { NO_JOBS } from '../../engine/counts.ts'
 import { publishedDefinition } from '../../engine/definitions.ts'
+import type { Counts, TypeCounts } from '../../engine/engine.ts'
 import { limitsIn } from '../../engine/limits.ts'
 import { pausesIn } from '../../engine/pauses.ts'
 import { knownWorkers } from '../../engine/presence.ts'
@@ -53,7 +54,7 @@ async function detailOf(admin: AdminContext, type: string) {
   const rates = (own ?? []).flatMap(({ work }) => work?.perSecond ?? [])
   return {
     type,
-    ...(counts[type] ?? NO_JOBS),
+    ...countsOf(counts, type),
     pause: paused.find((pause) => pause.type === type) ?? null,
     workers: own === null ? null : own.length,
     definition,
@@ -113,6 +114,11 @@ async function oldestOf({ mill, clock }: AdminContext, type: string) {
   return oldest && { id: oldest.id, dueAtMs: oldest.runAtMs, isLeast: queued.length === READ_MAX }
 }
 
+/** A type may be called `constructor`. */
+function countsOf(counts: Counts, type: string): TypeCounts {
+  return Object.hasOwn(counts, type) ? (counts[type] ?? NO_JOBS) : NO_JOBS
+}
+
 interface Emptying {
   readonly kind: 'drain' | 'obliterate'
   readonly type: string
@@ -125,7 +131,7 @@ async function emptied(admin: AdminContext, { caller }: Call, { kind, type, reas
   if (confirm !== type) throw new OptionError(`'confirm' is '${confirm}'; give the name of the type, '${type}'`)
   const { mill, clock } = admin
   const { who } = caller
-  const counts = (await mill.counts())[type] ?? NO_JOBS
+  const counts = countsOf(await mill.counts(), type)
   const { ready, delayed, inProgress, completed, dead } = counts
   const total = kind === 'drain' ? ready + delayed : ready + delayed + inProgress + completed + dead
   const emptying: EmptyingType = { engine: mill.engine, clock, type, by: { who, reason }, total }

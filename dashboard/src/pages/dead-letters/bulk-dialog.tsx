@@ -13,7 +13,7 @@ import { type Selection, touchedText } from './selection-words.ts'
 import { useCount } from './use-count.ts'
 
 /** An erase is asked for on the command line or over HTTP, by the ids of jobs. */
-export type BulkKind = Exclude<Operation['kind'], 'erase'>
+export type BulkKind = Exclude<Operation['kind'], 'erase' | 'drain' | 'obliterate'>
 
 interface Words {
   readonly verb: string
