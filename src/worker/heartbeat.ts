@@ -1,8 +1,10 @@
 import { hostname } from 'node:os'
-import { PUBLISH_EVERY_MS } from '../engine/definitions.ts'
+import { PUBLISH_EVERY_MS, publishDefinitions } from '../engine/definitions.ts'
 import type { TallyWriter } from '../engine/history/tally.ts'
 import { type AtWork, type Beat, JOBS_SHOWN_MAX, type Presence } from '../engine/presence.ts'
+import type { Records } from '../engine/records.ts'
 import { WaitTimeoutError } from '../errors.ts'
+import { definitionFacts } from '../job/definition-facts.ts'
 import { type Clock, sharedWait } from '../time/clock.ts'
 import { waitAtMost } from '../time/wait.ts'
 import type { ActiveJob, WorkedType } from './active-job.ts'
@@ -34,8 +36,8 @@ export interface HeartbeatParts {
   readonly drains: boolean
   /** By type, where they are known. */
   lags(): Promise<Readonly<Record<string, number>>>
-  /** Says what the definitions of its types are; at the first beat, and once a day. */
-  publish(): Promise<void>
+  /** Where it says what the definitions of its types are, at the first beat and once a day. */
+  readonly records?: Records | undefined
   onError(error: unknown): void
 }
 
@@ -111,10 +113,12 @@ export class Heartbeat {
   }
 
   async #publish(): Promise<void> {
-    const nowMs = this.#parts.clock.monotonicMs()
-    if (nowMs < this.#publishAtMs) return
+    const { clock, records, slots } = this.#parts
+    const nowMs = clock.monotonicMs()
+    if (records === undefined || nowMs < this.#publishAtMs) return
     await this.#tell(async () => {
-      await this.#parts.publish()
+      const facts = [...slots.types.values()].map(({ definition }) => definitionFacts(definition))
+      await publishDefinitions(records, facts)
       this.#publishAtMs = nowMs + PUBLISH_EVERY_MS
     })
   }

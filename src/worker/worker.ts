@@ -1,12 +1,10 @@
 import { admitAgeing, admitDefinition, logsOf } from '../engine/capability-checks.ts'
-import { publishDefinitions } from '../engine/definitions.ts'
 import type { Consumer, SubscribedType } from '../engine/engine.ts'
 import { TallyWriter, TypeTally } from '../engine/history/tally.ts'
 import { pausesIn } from '../engine/pauses.ts'
 import { lagsOf, presenceIn } from '../engine/presence.ts'
 import { OptionError, StoppingError } from '../errors.ts'
 import type { AnyJob } from '../job/definition.ts'
-import { definitionFacts } from '../job/definition-facts.ts'
 import { declareSchedules } from '../keeper/declared-schedules.ts'
 import { checkReapMs, startKeeper } from '../keeper/keeper.ts'
 import { waitAtMost } from '../time/wait.ts'
@@ -162,11 +160,9 @@ function heartbeatOf(
   const onError = (error: unknown): void => events.emit('worker.error', { worker, during: 'presence', error })
   const lags = async () => lagsOf((await engine.workers?.()) ?? [])
   const drains = pausesIn(engine)?.all !== undefined
-  const tallies = engine.records === undefined ? null : new TallyWriter(engine.records)
   const { records } = engine
-  const facts = () => [...slots.types.values()].map(({ definition }) => definitionFacts(definition))
-  const publish = async () => records && publishDefinitions(records, facts())
-  return new Heartbeat({ clock, presence, tallies, worker, name, slots, ageingMs, drains, lags, publish, onError })
+  const tallies = records === undefined ? null : new TallyWriter(records)
+  return new Heartbeat({ clock, presence, tallies, worker, name, slots, ageingMs, drains, lags, records, onError })
 }
 
 /** Starts the worker's own keeper. Returns the function that stops it. */
