@@ -37,6 +37,7 @@ export type Worker = Of<'listWorkers'>['workers'][number]
 export type Schedule = Of<'listSchedules'>['schedules'][number]
 export type ScheduleRuns = Of<'listScheduleRuns'>
 export type ShownSchedule = Of<'showSchedule'>
+export type ShownType = Of<'showType'>
 export type Queue = Of<'listQueues'>['queues'][number]
 export type Alert = Of<'listAlerts'>['alerts'][number]
 export type JobTables = Of<'showJobTables'>

@@ -47,7 +47,7 @@ export function QueuesPage() {
   const { asked, ask, ends } = useAsked<Queue>(queues.reload)
   useFresh(queues.reload, { on: ['overview'], atMostEveryMs: 2_000, everyMs: 10_000 })
   const canPause = hasFacet(session, 'pausing')
-  const columns = [nameColumn(hasFacet(session, 'inspection')), ...COLUMNS, ...(canPause ? [actColumn(ask)] : [])]
+  const columns = [NAME_COLUMN, ...COLUMNS, ...(canPause ? [actColumn(ask)] : [])]
   return (
     <PageFrame
       title="Queues"
@@ -73,26 +73,28 @@ export function QueuesPage() {
   )
 }
 
-function nameColumn(isLinked: boolean): Column<Queue> {
-  return {
-    key: 'type',
-    title: 'Type',
-    wide: true,
-    cell: ({ type, pause }) => (
-      <div>
-        {isLinked ? <a href={routeTo('jobs', null, { type })}>{type}</a> : type}
-        {pause !== null && (
-          <p class="paused-line">
-            <Badge text="Paused" tone="wait" icon="pause" />
-            <span class="quiet">
-              <Ago atMs={pause.sinceMs} /> by {pause.who}
-              {pause.reason !== '' && `: ${pause.reason}`}
-            </span>
-          </p>
-        )}
-      </div>
-    ),
-  }
+const NAME_COLUMN: Column<Queue> = {
+  key: 'type',
+  title: 'Type',
+  wide: true,
+  cell: ({ type, pause }) => (
+    <div>
+      <a href={routeTo('queues', type)}>{type}</a>
+      {pause !== null && <PausedLine pause={pause} />}
+    </div>
+  ),
+}
+
+export function PausedLine({ pause }: { readonly pause: NonNullable<Queue['pause']> }) {
+  return (
+    <p class="paused-line">
+      <Badge text="Paused" tone="wait" icon="pause" />
+      <span class="quiet">
+        <Ago atMs={pause.sinceMs} /> by {pause.who}
+        {pause.reason !== '' && `: ${pause.reason}`}
+      </span>
+    </p>
+  )
 }
 
 function actColumn(ask: (queue: Queue) => void): Column<Queue> {
@@ -115,12 +117,12 @@ function actColumn(ask: (queue: Queue) => void): Column<Queue> {
 }
 
 interface PauseDialogProps {
-  readonly queue: Queue
+  readonly queue: Pick<Queue, 'type' | 'pause'>
   readonly onClose: () => void
   readonly onDone: () => void
 }
 
-function PauseDialog({ queue, onClose, onDone }: PauseDialogProps) {
+export function PauseDialog({ queue, onClose, onDone }: PauseDialogProps) {
   const api = useApi()
   const toast = useToast()
   const isPaused = queue.pause !== null

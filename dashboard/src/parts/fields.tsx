@@ -77,6 +77,32 @@ export function TextField(props: TextFieldProps) {
   )
 }
 
+interface LinesFieldProps {
+  readonly label: string
+  readonly value: string
+  readonly onInput: (value: string) => void
+  readonly hint: string
+  readonly issues: Issues
+}
+
+/** A field of several lines. */
+export function LinesField({ label, value, onInput, hint, issues }: LinesFieldProps) {
+  const id = useId()
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <textarea
+        {...saying(id, issues, hint)}
+        rows={3}
+        value={value}
+        autoComplete="off"
+        onInput={(event) => onInput(event.currentTarget.value)}
+      />
+      <Said id={`${id}-said`} issues={issues} hint={hint} />
+    </div>
+  )
+}
+
 interface SuggestedFieldProps {
   readonly label: string
   readonly value: string

@@ -11,8 +11,8 @@ const titles = (text: string): readonly string[] =>
   commandsFor(text, known).map(({ kind, title }) => `${kind} ${title}`)
 
 test('pages and types fit by all words, and what begins with the first one is on top', () => {
-  assert.deepEqual(titles('dead').slice(0, 2), ['Page Dead letters', 'Jobs of the type dead-drop'])
-  assert.deepEqual(titles('mail').slice(0, 1), ['Jobs of the type send-email'])
+  assert.deepEqual(titles('dead').slice(0, 2), ['Page Dead letters', 'Type dead-drop'])
+  assert.deepEqual(titles('mail').slice(0, 1), ['Type send-email'])
   assert.deepEqual(titles('let dea').slice(0, 1), ['Page Dead letters'])
 })
 
@@ -22,7 +22,7 @@ test('any text is searched for, and one word may be an id', () => {
   assert.equal(commandsFor('01J9', known).at(-1)?.address, '#/jobs/01J9')
 })
 
-test('an engine that cannot list jobs offers pages alone', () => {
+test('an engine that cannot list jobs offers pages and types alone', () => {
   const commands = commandsFor('e', { ...known, session: session({}) })
-  assert.ok(commands.length > 0 && commands.every(({ kind }) => kind === 'Page'))
+  assert.ok(commands.length > 0 && commands.every(({ kind }) => kind === 'Page' || kind === 'Type'))
 })

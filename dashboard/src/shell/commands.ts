@@ -29,7 +29,7 @@ export function commandsFor(text: string, { session, places, types }: Known): re
   const canList = session.facets.inspection === true
   const named: readonly Command[] = [
     ...places.map(({ title, icon, page }) => ({ title, kind: 'Page', icon, address: routeTo(page) })),
-    ...(canList ? types : []).map((type) => ofType(type)),
+    ...types.map(ofType),
   ]
   const [first = ''] = words
   const isFitting = ({ title }: Command): boolean => words.every((word) => title.toLowerCase().includes(word))
@@ -39,7 +39,7 @@ export function commandsFor(text: string, { session, places, types }: Known): re
 }
 
 function ofType(type: string): Command {
-  return { title: type, kind: 'Jobs of the type', icon: 'jobs', address: routeTo('jobs', null, { type }) }
+  return { title: type, kind: 'Type', icon: 'queues', address: routeTo('queues', type) }
 }
 
 function anyText(text: string): readonly Command[] {

@@ -10,6 +10,7 @@ import { QueuesPage } from '../pages/queues.tsx'
 import { SchedulesPage } from '../pages/schedules/schedules.tsx'
 import { TablesPage } from '../pages/tables/tables.tsx'
 import { TopicsPage } from '../pages/topics.tsx'
+import { TypePage } from '../pages/type/type.tsx'
 import { WebhooksPage } from '../pages/webhooks/webhooks.tsx'
 import { WorkersPage } from '../pages/workers.tsx'
 import { PageFrame } from '../parts/page.tsx'
@@ -43,7 +44,7 @@ function PageOf({ page, id, query }: { page: Page; id: string | null; query: Rou
     case 'schedules':
       return <SchedulesPage />
     case 'queues':
-      return <QueuesPage />
+      return id === null ? <QueuesPage /> : <TypePage key={id} type={id} query={query} />
     case 'topics':
       return <TopicsPage />
     case 'tables':

@@ -30,15 +30,13 @@ export function TypesTable({ overview }: { readonly overview: Overview }) {
     .map(([type, counts]) => ({ type, ...counts, isPaused: overview.paused.includes(type) }))
     .toSorted((one, other) => one.type.localeCompare(other.type))
   if (rows.length === 0) return null
-  const links = hasFacet(session, 'inspection')
   const name: Column<TypeRow> = {
     key: 'type',
     title: 'Type',
     wide: true,
     cell: ({ type, isPaused }) => (
       <>
-        {links ? <a href={routeTo('jobs', null, { type })}>{type}</a> : type}{' '}
-        {isPaused && <Badge text="Paused" tone="wait" icon="pause" />}
+        <a href={routeTo('queues', type)}>{type}</a> {isPaused && <Badge text="Paused" tone="wait" icon="pause" />}
       </>
     ),
   }

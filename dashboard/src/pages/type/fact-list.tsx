@@ -1,0 +1,16 @@
+import type { ComponentChildren } from 'preact'
+
+export type Fact = readonly [name: string, value: ComponentChildren]
+
+export function FactList({ facts }: { readonly facts: readonly Fact[] }) {
+  return (
+    <dl class="facts">
+      {facts.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  )
+}
