@@ -7,9 +7,10 @@ import type { Clock } from '../../time/clock.ts'
 import { isScheduledRun, scheduleNextRun } from './bullmq-schedulers.ts'
 import type { RedisDatabase } from './database.ts'
 import { queueOf, typeOf } from './keys.ts'
-import { claimScript } from './lua/claim.ts'
+import { claimScript, claimSlotsScript } from './lua/claim.ts'
 import { HISTORY } from './lua/history.ts'
 import { ENDED, IDENTITY, LINKS, LINKS_BULL } from './lua/links.ts'
+import { WAKE } from './lua/slots.ts'
 import { attemptOf, type Fields, readStored, toFields } from './rows.ts'
 import { compose, GOES_ON_WHEN_FULL } from './scripts.ts'
 
@@ -48,15 +49,18 @@ export async function claimReady(
     .map((subscribed) => ({ ...subscribed, bound: Math.min(max, perType[subscribed.type] ?? max) }))
     .filter(({ bound }) => bound > 0)
   if (wanted.length === 0) return { leases: [], lookInMs: null }
-  const args = wanted.flatMap(({ type, leaseMs, bound, limit }) => [
+  const args = wanted.flatMap(({ type, leaseMs, bound, limit, slots }) => [
     queueOf(type),
     leaseMs,
     bound,
     limit?.max ?? '',
     limit?.perMs ?? '',
+    slots?.max ?? '',
+    slots?.by ?? '',
   ])
+  const script = wanted.some(({ slots }) => slots !== undefined) ? claimSlotsScript() : claimScript()
   const beganMs = clock.monotonicMs()
-  const answer = await database.run(claimScript(), [worker, token, max, wanted.length, ...args])
+  const answer = await database.run(script, [worker, token, max, wanted.length, ...args])
   const leaseOf = new Map(wanted.map(({ type, leaseMs }) => [type, leaseMs]))
   const claimed = await readClaimed({ database, clock, token }, answer, (type) => leaseOf.get(type) ?? LEASE_DEFAULT_MS)
   const limited = new Set(wanted.flatMap(({ type, limit }) => (limit === undefined ? [] : [type])))
@@ -155,6 +159,7 @@ const supersedeScript = compose(
   'supersede',
   LINKS_BULL,
   GOES_ON_WHEN_FULL,
+  WAKE,
   HISTORY,
   LINKS,
   ENDED,
@@ -165,6 +170,7 @@ call('LREM', q.active, -1, id)
 call('DEL', q.base .. id .. ':lock')
 local known = call('HMGET', q[':latest:' .. moreOf(q, id).latest.key], 'running', 'queued')
 ended(q, id, 'superseded', { by = known[1] or known[2] or nil })
+wake(q)
 return 1
 `,
 )
@@ -174,11 +180,13 @@ const dropScript = compose(
   'drop',
   {},
   GOES_ON_WHEN_FULL,
+  WAKE,
   IDENTITY,
   `
 local q, id = queueOf(ARGV[2]), ARGV[3]
 if call('GET', q.base .. id .. ':lock') ~= ARGV[4] then return 0 end
 call('LREM', q.active, -1, id)
+wake(q)
 call('ZREM', own('index'), publicId(q, id) .. ':' .. q.name)
 return call('DEL', q.base .. id, q.base .. id .. ':lock', q.base .. id .. ':logs')
 `,

@@ -3,6 +3,7 @@ import type { RedisDatabase } from './database.ts'
 import { queueOf } from './keys.ts'
 import { FENCE, lostOf } from './leases.ts'
 import { IDENTITY } from './lua/links.ts'
+import { WAKE } from './lua/slots.ts'
 import { compose, GOES_ON_WHEN_FULL } from './scripts.ts'
 
 /** `finish(q, id, s, removes)`: BullMQ's own step from active to completed; `wake(q)` after a batch. */
@@ -26,12 +27,7 @@ local function finish(q, id, s, removes)
   end
   return 0
 end
-
--- A queue that BullMQ's own limit had filled has room now, and nothing else wakes the waiting claims.
-local function wake(q)
-  if call('HEXISTS', q.meta, 'concurrency') == 1 then call('ZADD', q.marker, 0, '0') end
-end
-`
+${WAKE}`
 
 /**
  * BullMQ's moveToFinished for jobs without parent, children or deduplication, in a third of the commands: what belongs to

@@ -2,6 +2,7 @@ import type { Counts, TypeCounts } from '../../engine/engine.ts'
 import type { JobView } from '../../job/job.ts'
 import type { RedisDatabase } from './database.ts'
 import { typeOf } from './keys.ts'
+import { SORTED } from './lua/slots.ts'
 import { composeRead, listOf, toRows, toView } from './rows.ts'
 import { compose } from './scripts.ts'
 
@@ -61,12 +62,21 @@ function isOlder(a: JobView, b: JobView): boolean {
  */
 const oldestScript = composeRead(
   'oldest',
-  `
+  `${SORTED}
 local rows = {}
 local function add(q, ids)
   for _, id in ipairs(ids) do
     if call('EXISTS', q.base .. id) == 1 then rows[#rows + 1] = rowOf(q, id) end
   end
+end
+-- Of the jobs in \`prioritized\` whose scores are moved by so much.
+local function addPrioritized(q, moved, to)
+  for priority = 0, 10 do
+    local from, below = priority * 4294967296 - moved, '(' .. string.format('%.0f', (priority + 1) * 4294967296 - moved)
+    -- Released jobs come before the rest, in order of arrival.
+    add(q, call('ZRANGEBYSCORE', q.prioritized, from, below, 'LIMIT', 0, 2))
+  end
+  add(q, call('ZRANGEBYSCORE', q.prioritized, 11 * 4294967296 - moved, to, 'LIMIT', 0, 1))
 end
 for _, name in ipairs(call('SMEMBERS', KEYS[1])) do
   local q = queueOf(name)
@@ -76,12 +86,9 @@ for _, name in ipairs(call('SMEMBERS', KEYS[1])) do
   add(q, call('ZRANGEBYSCORE', q['waiting-children'], 0, now, 'LIMIT', 0, 1))
   add(q, call('ZREVRANGEBYSCORE', q['waiting-children'], '(0', -now, 'LIMIT', 0, 1))
   if call('ZCARD', q.prioritized) > 0 then
-    for priority = 0, 10 do
-      local from, to = priority * 4294967296, '(' .. string.format('%.0f', (priority + 1) * 4294967296)
-      -- Released jobs come before the rest, in order of arrival.
-      add(q, call('ZRANGEBYSCORE', q.prioritized, from, to, 'LIMIT', 0, 2))
-    end
-    add(q, call('ZRANGEBYSCORE', q.prioritized, 11 * 4294967296, '+inf', 'LIMIT', 0, 1))
+    addPrioritized(q, 0, '+inf')
+    -- Those that are sorted by tenant.
+    if call('ZCOUNT', q.prioritized, '-inf', '(0') > 0 then addPrioritized(q, SORTED, '(0') end
   end
 end
 return rows

@@ -48,7 +48,7 @@ export const CAPABILITIES: Capabilities = Object.freeze({
   enqueueAtomic: true,
   transactionalEnqueue: false,
   limits: 'shared',
-  slots: 'refused',
+  slots: 'shared',
   dependencies: true,
 })
 

@@ -7,6 +7,7 @@ import { bullId, queueOf } from './keys.ts'
 import { HISTORY } from './lua/history.ts'
 import { ENDED, LINKS } from './lua/links.ts'
 import { REMOVAL, REMOVAL_BULL } from './lua/removal.ts'
+import { WAKE } from './lua/slots.ts'
 import { compose, GOES_ON_WHEN_FULL } from './scripts.ts'
 
 /** `holds(q, id, token)`: whether the token still holds the lease; `lossOf(q, id)`: why it does not. */
@@ -137,6 +138,7 @@ const cancelScript = compose(
   LINKS,
   ENDED,
   REMOVAL,
+  WAKE,
   `
 local q, id = find(ARGV[2])
 if not q then return 0 end
@@ -146,7 +148,10 @@ ended(q, id, 'cancelled', { who = ARGV[3], reason = ARGV[4] })
 -- For parents and deduplication in BullMQ it counts as removed.
 removeParentDependencyKey(q.base .. id, false, nil, nil)
 removeDeduplicationKeyIfNeededOnRemoval(q.base, id, call('HGET', q.base .. id, 'deid') or nil)
-if place == 'active' then call('PUBLISH', own('lost'), q.name .. ':' .. id) end
+if place == 'active' then
+  wake(q)
+  call('PUBLISH', own('lost'), q.name .. ':' .. id)
+end
 return 1
 `,
 )

@@ -137,6 +137,7 @@ for _, name in ipairs(call('SMEMBERS', KEYS[1])) do
   local q = queueOf(name)
   for _, set in ipairs({ 'prioritized', 'delayed', 'waiting-children', 'completed', 'failed', ':ended' }) do add(q, set, false) end
   for _, set in ipairs({ 'wait', 'paused', 'active' }) do add(q, set, true) end
+  total = total + size(q[':slots'])
 end
 total = total + size(own('index')) + size(own('keys'))
 return string.format('%.0f', total)

@@ -1,25 +1,16 @@
 import { compose } from '../scripts.ts'
 import { IDENTITY, STARTED } from './links.ts'
+import { NO_SLOTS, SLOTS, SORTED } from './slots.ts'
 
-/**
- * ARGV: time, worker, token, max, number of types, then for each: queue, lease (ms), bound, limit, window (ms). Answers
- * when to look again (ms from now, -1: never) and three values for each job: queue, id and the fields of its hash. The
- * n-th job has the token followed by n.
- */
-export const claimScript = compose(
-  'claim',
-  {
-    functions: [
-      'getNextDelayedTimestamp',
-      'getQueueMetadata',
-      'getRateLimitTTL',
-      'prepareJobForProcessing',
-      'promoteDelayedJobs',
-    ],
-  },
-  IDENTITY,
-  STARTED,
-  `
+const FUNCTIONS = [
+  'getNextDelayedTimestamp',
+  'getQueueMetadata',
+  'getRateLimitTTL',
+  'prepareJobForProcessing',
+  'promoteDelayedJobs',
+]
+
+const CLAIM = `
 local worker, token, max = ARGV[2], ARGV[3], tonumber(ARGV[4])
 local types, nextAt = {}, nil
 
@@ -64,6 +55,7 @@ end
 -- The next jobs of a queue, moved to its active ones. BullMQ's list goes before its priorities. The first write takes
 -- something out, which Redis allows when its memory is full.
 local function pop(kind, wanted)
+  if kind.open then return popTenants(kind, wanted) end
   local q, ids = kind.q, {}
   if kind.first > 0 then ids = call('RPOP', q.wait, math.min(wanted, kind.first)) or {} end
   kind.first = kind.first - #ids
@@ -87,12 +79,13 @@ local function mayTake(kind)
 end
 
 for index = 1, tonumber(ARGV[5]) do
-  local at = 1 + index * 5
+  local at = 7 * index - 1
   local kind = openQueue(ARGV[at])
   if kind then
     kind.lease, kind.limit, kind.window = ARGV[at + 1], tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
     kind.left = limited(kind.q, tonumber(ARGV[at + 2]), kind.limit, kind.window)
     if kind.left > 0 then
+      if openSlots and ARGV[at + 5] ~= '' then openSlots(kind, tonumber(ARGV[at + 5]), ARGV[at + 6]) end
       countWaiting(kind)
       types[#types + 1] = kind
     end
@@ -153,6 +146,7 @@ local function take(kind, wanted)
     started(q, id, fields)
   end
   kind.isTaken = kind.isTaken or #ids > 0
+  if kind.free then kind.free = kind.free - #ids end
   return #ids > 0
 end
 
@@ -160,11 +154,18 @@ end
 -- first.
 local function look(kind)
   local q = kind.q
-  local id, rank = kind.first > 0 and call('LINDEX', q.wait, -1), 0
-  if not id and kind.others > 0 then
+  local id, score
+  if kind.open then
+    local first = firstOfTenants(kind)
+    if first then id, score = first.id, first.score end
+  elseif kind.first > 0 then
+    id, score = call('LINDEX', q.wait, -1), 0
+  elseif kind.others > 0 then
     local first = call('ZRANGE', q.prioritized, 0, 0, 'WITHSCORES')
-    id, rank = first[1], math.floor((tonumber(first[2]) or 0) / 4294967296)
+    id, score = first[1], tonumber(first[2]) or 0
+    if score < 0 then score = score + SORTED end
   end
+  local rank = math.floor((score or 0) / 4294967296)
   kind.rank, kind.id = id and rank or nil, id or nil
   if id then
     local times = call('HMGET', q.base .. id, 'mrRun', 'timestamp')
@@ -194,15 +195,35 @@ else
 end
 for _, kind in ipairs(types) do
   local q = kind.q
+  local isMore = kind.first + kind.others > 0
+  if kind.slots then isMore = closeSlots(kind) end
   -- BullMQ adds its marker after every start. Where nothing is left, all whom it wakes would look in vain.
-  if kind.isTaken and (kind.first + kind.others > 0 or call('EXISTS', q.delayed) == 1) then call('ZADD', q.marker, 0, '0') end
+  if kind.isTaken and (isMore or call('EXISTS', q.delayed) == 1) then call('ZADD', q.marker, 0, '0') end
 end
 if count == 0 then
   for _, kind in ipairs(types) do
+    if kind.hasMore then sooner(now) end
     local at = getNextDelayedTimestamp(kind.q.delayed)
     if at then sooner(at) end
   end
 end
 return { nextAt and math.max(0, nextAt - now) or -1, claimed }
-`,
+`
+
+/**
+ * ARGV: time, worker, token, max, number of types, then for each: queue, lease (ms), bound, limit, window (ms), slots, 'tenant'
+ * if they are of each tenant. Answers when to look again (ms from now, -1: never) and three values for each job: queue, id and
+ * the fields of its hash. The n-th job has the token followed by n.
+ */
+export const claimScript = compose('claim', { functions: FUNCTIONS }, IDENTITY, STARTED, SORTED, NO_SLOTS, CLAIM)
+
+/** The same where a type has slots. */
+export const claimSlotsScript = compose(
+  'claim-slots',
+  { functions: FUNCTIONS },
+  IDENTITY,
+  STARTED,
+  SORTED,
+  SLOTS,
+  CLAIM,
 )
