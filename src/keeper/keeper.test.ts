@@ -289,7 +289,7 @@ test('nothing waits once a keeper has stopped; settings that make no sense are r
   await keeper.stop()
   await keeper.stop()
   assert.equal(clock.waiting, before)
-  assert.equal(await leadershipOf(first.engine).leader('keeper:reap+schedules+retention'), null)
+  assert.equal(await leadershipOf(first.engine).leader('keeper:reap+schedules+retention+history'), null)
   await assert.rejects(first.keep({ interval: 0 }), /'interval' is 0 ms/)
   await assert.rejects(first.keep({ reap: 0 }), /'reap' is 0 ms/)
 })

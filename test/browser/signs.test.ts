@@ -156,7 +156,7 @@ test('a quarter of an hour is drawn as lines, not as a solid block, and axes cou
   assert.ok(most <= 200, `${most} points in a line`)
   // Charts may have been drawn before they had these points, with other steps.
   await page.evaluate('window.labels.clear()')
-  await page.getByRole('radio', { name: '5 min', exact: true }).check()
+  await page.getByRole('radio', { name: '1 h', exact: true }).check()
   await page.getByRole('img', { name: /^Depth, latest/ }).waitFor()
   const counts = async (): Promise<readonly number[]> => {
     const labels = await page.evaluate<readonly string[]>('[...window.labels]')

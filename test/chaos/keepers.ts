@@ -42,7 +42,7 @@ export interface KeeperChaosReport {
 }
 
 const MAIN = fileURLToPath(new URL('../../bin/millrace.ts', import.meta.url))
-const ELECTION = 'keeper:reap+schedules+retention'
+const ELECTION = 'keeper:reap+schedules+retention+history'
 const SECOND_MS = 1_000
 /** For what comes within a second or two where the machine is not busy with something else. */
 const PATIENCE_MS = 60_000

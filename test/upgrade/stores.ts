@@ -6,6 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import * as postgres from '../../src/engines/postgres/migrations.ts'
 import { migrate } from '../../src/engines/postgres/module.ts'
 import { quote } from '../../src/engines/postgres/names.ts'
+import type { Versioned } from '../../src/engines/sql/schema-version.ts'
 import { Connection } from '../../src/engines/sqlite/database.ts'
 import { applyMigrations } from '../../src/engines/sqlite/migrate.ts'
 import * as sqlite from '../../src/engines/sqlite/migrations.ts'
@@ -15,12 +16,12 @@ import { dropSchema, postgresServer, query, schemaUrl } from '../servers/postgre
 /** What comes after the present schema, as a later Millrace would bring it: an addition, and one that needs the addition. */
 export interface Later {
   readonly name: string
-  /** How many versions after the present one; and the version that it needs, counted in the same way. */
+  /** How many versions after the present one; and the version that it needs, counted in the same way. Null: no more than now. */
   readonly after: number
-  readonly needsAfter: number
+  readonly needsAfter: number | null
 }
 
-export const ADDITION: Later = { name: 'an-addition', after: 1, needsAfter: 0 }
+export const ADDITION: Later = { name: 'an-addition', after: 1, needsAfter: null }
 export const REMOVAL: Later = { name: 'a-removal', after: 2, needsAfter: 1 }
 
 export interface Store {
@@ -38,18 +39,19 @@ export interface Store {
 const ADDED = (table: string): string =>
   `ALTER TABLE ${table} ADD COLUMN later TEXT DEFAULT 'x'; CREATE INDEX idx_later ON ${table}(later);`
 
-function chosen<Own extends { readonly version: number }>(
+function chosen<Own extends Versioned>(
   all: readonly Own[],
   to: number | readonly Later[],
-  make: (later: Later, present: number) => Own,
+  make: (later: Later, versioned: Versioned) => Own,
 ): readonly Own[] {
   if (typeof to === 'number') return all.filter(({ version }) => version <= to)
-  return [...all, ...to.map((later) => make(later, all.length))]
+  return [...all, ...to.map((later) => make(later, versionsOf(later, all)))]
 }
 
-const laterOf = ({ name, after, needsAfter }: Later, present: number) => ({
-  ...{ name, version: present + after, needs: present + needsAfter },
-})
+function versionsOf({ after, needsAfter }: Later, all: readonly Versioned[]): Versioned {
+  const needed = Math.max(...all.map(({ version, needs = version }) => needs))
+  return { version: all.length + after, needs: needsAfter === null ? needed : all.length + needsAfter }
+}
 
 async function sqliteStore(): Promise<Store> {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-upgrade-'))
@@ -66,8 +68,8 @@ async function sqliteStore(): Promise<Store> {
     url: `sqlite:${file}`,
     present: sqlite.SCHEMA_VERSION,
     async migrate(to = []) {
-      const migrations = chosen<sqlite.Migration>(sqlite.MIGRATIONS, to, (later, present) => ({
-        ...laterOf(later, present),
+      const migrations = chosen<sqlite.Migration>(sqlite.MIGRATIONS, to, (later, versions) => ({
+        ...{ name: later.name, ...versions },
         statements: () => [later === ADDITION ? ADDED('job_queue') : 'DROP INDEX idx_later'],
       }))
       on((database) => {
@@ -91,8 +93,8 @@ async function postgresStore(): Promise<Store> {
     url,
     present: postgres.SCHEMA_VERSION,
     async migrate(to = []) {
-      const migrations = chosen<postgres.Migration>(postgres.MIGRATIONS, to, (later, present) => ({
-        ...laterOf(later, present),
+      const migrations = chosen<postgres.Migration>(postgres.MIGRATIONS, to, (later, versions) => ({
+        ...{ name: later.name, ...versions },
         sql: ({ jobs }) => (later === ADDITION ? ADDED(jobs) : `DROP INDEX ${quote(schema)}.idx_later;`),
       }))
       await migrate(url, { clock: systemClock, migrate: true }, migrations)
