@@ -72,7 +72,7 @@ for (const { name, makeStore } of STORES) {
     test('after an addition, processes that run and those that start work as before', async () => {
       await useFully(running)
       await store.migrate([ADDITION])
-      assert.deepEqual((await versionsOf(store)).slice(-2), [store.present, -(store.present + 1)])
+      assert.equal((await versionsOf(store)).at(-1), -(store.present + 1))
       await useFully(running)
       const started = await openEngine(store.url, settings)
       await useFully(started)
