@@ -1,3 +1,4 @@
+import type { TargetedKeyboardEvent } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useSession } from '../api/context.ts'
 import { Dialog } from '../parts/dialog.tsx'
@@ -16,17 +17,20 @@ export function Palette({ places, onClose }: { readonly places: readonly Place[]
   const field = useRef<HTMLInputElement>(null)
   // The dialog gives the focus to its first button.
   useEffect(() => field.current?.focus(), [])
-  const commands = commandsFor(text, { session, places, types })
+  const known = { session, places, types }
+  const commands = commandsFor(text, known)
   const open = (command: Command | undefined): void => {
     if (command === undefined) return
     onClose()
     goTo(command.address)
   }
-  const onKeyDown = (event: KeyboardEvent): void => {
+  const onKeyDown = (event: TargetedKeyboardEvent<HTMLInputElement>): void => {
     const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0
     if (step === 0 && event.key !== 'Enter') return
     event.preventDefault()
-    if (step === 0) open(commands[at])
+    const { value } = event.currentTarget
+    // Who types quickly presses Enter before the list of what was typed is drawn.
+    if (step === 0) open(value === text ? commands[at] : commandsFor(value, known)[0])
     else setAt((at + step + commands.length) % Math.max(1, commands.length))
   }
   return (
