@@ -94,8 +94,7 @@ test('a payload that was edited shows what changed, in the timeline and in the a
   assert.equal(await page.getByText('5678').count(), 0)
   assert.deepEqual(await seriousFaults(page), [])
   const audit = await visit('audit')
-  assert.deepEqual(
-    await audit.getByRole('row').filter({ hasText: 'payload edited' }).locator('del, ins').allTextContents(),
-    ['"ann"', '"bob"'],
-  )
+  const row = audit.getByRole('row').filter({ hasText: 'payload edited' })
+  await row.getByText('"bob"').waitFor()
+  assert.deepEqual(await row.locator('del, ins').allTextContents(), ['"ann"', '"bob"'])
 })

@@ -77,8 +77,10 @@ test('the palette goes to pages, types, jobs and searches by a few letters', asy
   await page.keyboard.press('Enter')
   await page.getByRole('heading', { name: 'later', level: 1 }).waitFor()
   await page.keyboard.press('Control+k')
+  const palette = page.getByRole('dialog', { name: 'Go to' })
+  await palette.waitFor()
   await page.keyboard.press('Escape')
-  await page.getByRole('dialog', { name: 'Go to' }).waitFor({ state: 'detached' })
+  await palette.waitFor({ state: 'detached' })
 })
 
 test('everything is reached by the keyboard, and a dialog keeps and gives back the focus', async (t) => {

@@ -62,7 +62,7 @@ test('a job is enqueued by a form, the type is paused, and drained with a reason
   assert.deepEqual(await seriousFaults(page), [])
   await form.getByRole('textbox', { name: 'to', exact: true }).fill('ada@example.com')
   await form.getByRole('button', { name: 'Enqueue', exact: true }).click()
-  await page.getByRole('heading', { name: 'mail', level: 1 }).waitFor()
+  await page.waitForURL(/#\/jobs\//)
   const [job] = await mill.jobs()
   assert.deepEqual(JSON.parse(job?.payload ?? ''), { to: 'ada@example.com', body: { text: 'Hello' } })
 

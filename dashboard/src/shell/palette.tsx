@@ -1,4 +1,3 @@
-import type { TargetedKeyboardEvent } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useSession } from '../api/context.ts'
 import { Dialog } from '../parts/dialog.tsx'
@@ -12,8 +11,13 @@ import { useOverview } from './overview-context.ts'
 export function Palette({ places, onClose }: { readonly places: readonly Place[]; readonly onClose: () => void }) {
   const session = useSession()
   const types = Object.keys(useOverview()?.counts ?? {})
-  const [text, setText] = useState('')
-  const [at, setAt] = useState(0)
+  // What was typed and chosen last: who types quickly presses Enter before it is drawn.
+  const typed = useRef({ text: '', at: 0 })
+  const [{ text, at }, draw] = useState(typed.current)
+  const change = (next: { readonly text: string; readonly at: number }): void => {
+    typed.current = next
+    draw(next)
+  }
   const field = useRef<HTMLInputElement>(null)
   // The dialog gives the focus to its first button.
   useEffect(() => field.current?.focus(), [])
@@ -24,14 +28,14 @@ export function Palette({ places, onClose }: { readonly places: readonly Place[]
     onClose()
     goTo(command.address)
   }
-  const onKeyDown = (event: TargetedKeyboardEvent<HTMLInputElement>): void => {
+  const onKeyDown = (event: KeyboardEvent): void => {
     const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0
     if (step === 0 && event.key !== 'Enter') return
     event.preventDefault()
-    const { value } = event.currentTarget
-    // Who types quickly presses Enter before the list of what was typed is drawn.
-    if (step === 0) open(value === text ? commands[at] : commandsFor(value, known)[0])
-    else setAt((at + step + commands.length) % Math.max(1, commands.length))
+    const last = typed.current
+    const fitting = commandsFor(last.text, known)
+    if (step === 0) open(fitting[last.at])
+    else change({ ...last, at: (last.at + step + fitting.length) % Math.max(1, fitting.length) })
   }
   return (
     <Dialog title="Go to" onClose={onClose}>
@@ -44,10 +48,7 @@ export function Palette({ places, onClose }: { readonly places: readonly Place[]
         spellcheck={false}
         placeholder="Page, type, id or any text"
         value={text}
-        onInput={(event) => {
-          setText(event.currentTarget.value)
-          setAt(0)
-        }}
+        onInput={(event) => change({ text: event.currentTarget.value, at: 0 })}
         onKeyDown={onKeyDown}
       />
       <ul class="palette">
