@@ -16,7 +16,7 @@ const EDITED: readonly (readonly [id: string, columns: Readonly<Record<string, s
   ['version-negative', { payload_version: '-1' }, 'completed'],
   ['attempts-negative', { attempt_count: '-5' }, 'completed'],
   ['attempts-used', { attempt_count: '99' }, 'dead_letter attempts_used'],
-  ['limit-negative', { max_attempts: '-3' }, 'dead_letter ERR_LEASE_EXPIRED'],
+  ['limit-negative', { max_attempts: '-3' }, 'completed'],
   ['limit-huge', { max_attempts: '2147483647' }, 'completed'],
   ['due-in-antiquity', { run_at: `'-infinity'` }, 'completed'],
   ['due-never', { run_at: `'infinity'` }, 'queued'],
