@@ -59,7 +59,7 @@ const SHARED_MS = 5_000
 const EARLY_MS = 5
 
 /**
- * `ms` or less, so that several waits of a process end together: what an idle process costs is mostly how often it wakes up.
+ * `ms` or less, and at most 5 ms more, so that several waits of a process end together: what an idle process costs is mostly how often it wakes up.
  * For looks that are repeated. Waits below 5 s stay as they are, unless `stepMs` says at multiples of what they end.
  */
 export function sharedWait(clock: Pick<Clock, 'monotonicMs'>, ms: number, stepMs: number = SHARED_MS): number {
