@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { seriousFaults } from './axe.ts'
+import { seriousFaults, smallTargets } from './axe.ts'
 import { PHONE } from './browser.ts'
 import { goTo, MARKUP, setFullScene } from './full-scene.ts'
 import { useDashboard } from './served-dashboard.ts'
@@ -75,16 +75,20 @@ test('on every page', async (t) => {
   }
 
   for (const width of [390, 768, 1024, 1440]) {
-    await t.test(`nothing is wider than ${width} px, however long the name of a type is`, async () => {
-      const touch = width === PHONE.width ? { hasTouch: true, isMobile: true } : {}
-      const page = await visit('', { viewport: { width, height: PHONE.height }, ...touch })
-      const tooWide: string[] = []
-      for (const place of places) {
-        await goTo(page, url, place)
-        for (const part of await overTheEdge(page)) tooWide.push(`#/${place.address}: ${part}`)
-      }
-      assert.deepEqual(tooWide, [])
-    })
+    await t.test(
+      `nothing is wider than ${width} px, or too small for a finger, however long the name of a type is`,
+      async () => {
+        const touch = width === PHONE.width ? { hasTouch: true, isMobile: true } : {}
+        const page = await visit('', { viewport: { width, height: PHONE.height }, ...touch })
+        const wrong: string[] = []
+        for (const place of places) {
+          await goTo(page, url, place)
+          const small = width === PHONE.width ? await smallTargets(page) : []
+          for (const part of [...(await overTheEdge(page)), ...small]) wrong.push(`#/${place.address}: ${part}`)
+        }
+        assert.deepEqual(wrong, [])
+      },
+    )
   }
 
   await t.test('a phone has the navigation in a menu', async () => {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineJob } from 'millrace'
 import { z } from 'zod'
+import { PHONE } from './browser.ts'
 import { useDashboard } from './served-dashboard.ts'
 
 const serve = useDashboard()
@@ -54,6 +55,13 @@ test('jobs are filtered by state and type, searched and paged', async (t) => {
   await page.getByRole('heading', { name: 'No matching jobs' }).waitFor()
   await page.getByRole('link', { name: 'Show all jobs' }).click()
   await rows.nth(29).waitFor()
+
+  // Ten of them fit on the screen of a phone below its bar.
+  const phone = await visit('jobs', { viewport: PHONE, hasTouch: true, isMobile: true })
+  await phone.getByRole('row').nth(30).waitFor()
+  const bottom = `document.querySelectorAll('tbody tr')[10].getBoundingClientRect().bottom`
+  const top = `document.querySelector('tbody').getBoundingClientRect().top`
+  assert.ok((await phone.evaluate<number>(`${bottom} - ${top}`)) < PHONE.height - 56)
 })
 
 test('newer jobs are offered, and one is enqueued by hand', async (t) => {
@@ -159,7 +167,7 @@ test('a finished job is run again as a new one, with its secrets', async (t) => 
   const receipt = await mill.enqueue(pay, { pin: '4711' })
   await mill.result(receipt)
   const page = await visit(`jobs/${receipt.id}`)
-  await page.getByRole('button', { name: 'Copy the command that enqueues it' }).waitFor()
+  await page.getByRole('button', { name: 'Copy as enqueue' }).waitFor()
   await page.getByRole('button', { name: 'Run again' }).click()
   const dialog = page.getByRole('dialog', { name: 'Run this job again?' })
   await dialog.getByRole('textbox', { name: 'Reason (optional)' }).fill('the bank was closed')

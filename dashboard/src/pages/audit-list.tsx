@@ -7,11 +7,17 @@ import { auditWord, isReason } from './audit-words.ts'
 import { EditedParts } from './edited-payload.tsx'
 import { editOf } from './payload-edit.ts'
 
-const WHEN: Column<AuditEntry> = { key: 'when', title: 'When', cell: ({ atMs }) => <Ago atMs={atMs} /> }
-const WHO: Column<AuditEntry> = { key: 'who', title: 'Who', cell: ({ who }) => <strong>{who}</strong> }
+const WHEN: Column<AuditEntry> = {
+  key: 'when',
+  title: 'When',
+  narrow: 'corner',
+  cell: ({ atMs }) => <Ago atMs={atMs} />,
+}
+const WHO: Column<AuditEntry> = { key: 'who', title: 'Who', narrow: 'first', cell: ({ who }) => <strong>{who}</strong> }
 const DID: Column<AuditEntry> = {
   key: 'did',
   title: 'Did',
+  narrow: 'lead',
   cell: (entry) => (
     <div>
       {auditWord(entry.action)}
@@ -23,6 +29,7 @@ const DID: Column<AuditEntry> = {
 const WHAT: Column<AuditEntry> = {
   key: 'what',
   title: 'To what',
+  narrow: 'plain',
   cell: ({ jobId, type, subject }) => (
     <>
       <span class="name" title={subject ?? type}>
@@ -36,6 +43,7 @@ const WHY: Column<AuditEntry> = {
   key: 'why',
   title: 'Why',
   wide: true,
+  narrow: 'plain',
   cell: (entry) => (isReason(entry) ? <span>{entry.reason}</span> : <span class="quiet">no reason given</span>),
 }
 

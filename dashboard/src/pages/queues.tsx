@@ -77,6 +77,7 @@ const NAME_COLUMN: Column<Queue> = {
   key: 'type',
   title: 'Type',
   wide: true,
+  narrow: 'lead',
   cell: ({ type, pause }) => (
     <div>
       <a href={routeTo('queues', type)}>{type}</a>
@@ -88,7 +89,7 @@ const NAME_COLUMN: Column<Queue> = {
 export function PausedLine({ pause }: { readonly pause: NonNullable<Queue['pause']> }) {
   return (
     <p class="paused-line">
-      <Badge text="Paused" tone="wait" icon="pause" />
+      <Badge text="Paused" tone="wait" icon="pause" />{' '}
       <span class="quiet">
         <Ago atMs={pause.sinceMs} /> by {pause.who}
         {pause.reason !== '' && `: ${pause.reason}`}
@@ -102,6 +103,7 @@ function actColumn(ask: (queue: Queue) => void): Column<Queue> {
     key: 'act',
     title: 'Pause or resume',
     align: 'end',
+    narrow: 'corner',
     cell: (queue) => (
       <ActButton
         icon={queue.pause === null ? 'pause' : 'play'}

@@ -15,11 +15,17 @@ const LEVELS: Readonly<Record<Topic['level'], Label>> = {
 }
 
 const COLUMNS: readonly Column<Topic>[] = [
-  { key: 'level', title: 'State', cell: ({ level }) => <Badge {...LEVELS[level]} /> },
-  { key: 'topic', title: 'Topic', cell: ({ topic }) => <strong>{topic}</strong> },
-  { key: 'group', title: 'Consumer group', cell: ({ group }) => group },
+  { key: 'level', title: 'State', narrow: 'corner', cell: ({ level }) => <Badge {...LEVELS[level]} /> },
+  { key: 'topic', title: 'Topic', narrow: 'lead', cell: ({ topic }) => <strong>{topic}</strong> },
+  { key: 'group', title: 'Consumer group', narrow: 'plain', cell: ({ group }) => group },
   { key: 'lag', title: 'Lag', align: 'end', cell: ({ lag }) => <span class="figures">{whole(lag)}</span> },
-  { key: 'bar', title: 'Against its thresholds', wide: true, cell: (topic) => <LagBar topic={topic} /> },
+  {
+    key: 'bar',
+    title: 'Against its thresholds',
+    wide: true,
+    narrow: 'line',
+    cell: (topic) => <LagBar topic={topic} />,
+  },
 ]
 
 export function TopicsPage() {

@@ -92,20 +92,25 @@ function WorkerCard({ worker, drain }: { readonly worker: Worker; readonly drain
       </header>
       <p>{text}</p>
       <WorkerFacts worker={worker} />
-      {worker.holds !== null && <Holds holds={worker.holds} />}
-      {worker.runningCount !== null && <Running worker={worker} count={worker.runningCount} />}
-      {worker.drains && worker.stoppingSinceMs === null && (
-        <div class="actions">
-          <ActButton icon="pause" needs="operator" look="small" label={`Drain ${id}`} onClick={drain}>
-            Drain
-          </ActButton>
+      <div class="foot">
+        <div>
+          {worker.holds !== null && <Holds holds={worker.holds} />}
+          {worker.runningCount !== null && <Running worker={worker} count={worker.runningCount} />}
         </div>
-      )}
+        {worker.drains && worker.stoppingSinceMs === null && (
+          <div class="actions">
+            <ActButton icon="pause" needs="operator" look="small" label={`Drain ${id}`} onClick={drain}>
+              Drain
+            </ActButton>
+          </div>
+        )}
+      </div>
     </Card>
   )
 }
 
 const DASH = '–'
+const TYPES = 'Types'
 
 /** What a worker of an earlier version or of another program does not say has a dash. */
 function WorkerFacts({ worker }: { readonly worker: Worker }) {
@@ -119,17 +124,17 @@ function WorkerFacts({ worker }: { readonly worker: Worker }) {
     stoppingSinceMs === null ? null : ['Stopping for', <Since key="at" atMs={stoppingSinceMs} />],
     ['Rate', perSecond === null ? DASH : rate(perSecond)],
     ['Memory', memoryBytes === null ? DASH : bytes(memoryBytes)],
-    ['Loop delay', loopDelayMs === null ? DASH : `${duration(loopDelayMs)} at most`],
+    ['Loop delay', loopDelayMs === null ? DASH : `max ${duration(loopDelayMs)}`],
     ['Version', version ?? DASH],
-    ['Types', types.join(', ')],
     host === null ? null : ['Host', host],
+    [TYPES, types.join(', ')],
   ]
   return (
-    <dl class="facts">
+    <dl class="facts compact">
       {facts.map(
         (fact) =>
           fact !== null && (
-            <div key={fact[0]}>
+            <div key={fact[0]} class={fact[0] === TYPES ? 'full' : ''}>
               <dt>{fact[0]}</dt>
               <dd>{fact[1]}</dd>
             </div>

@@ -79,7 +79,7 @@ export function Chart({ title, group, times, series, format, tick, ...more }: Ch
 
   useEffect(() => plot.current?.setData(data), [data])
 
-  const at = hovered !== null && hovered < times.length ? hovered : times.length - 1
+  const at = hovered !== null && hovered < times.length ? hovered : newestOf(times.length, series)
   const said = series.map(({ label, values }) => `${label} ${shown(values[at], format)}`).join(', ')
   return (
     <figure class="chart">
@@ -134,6 +134,15 @@ function Marks({ times, marks, canFocus }: MarksProps) {
       })}
     </>
   )
+}
+
+/** The newest seconds may not be stored yet, so a value a few points back is still the newest. */
+const NOT_YET = 3
+
+function newestOf(count: number, series: readonly Series[]): number {
+  const isKnown = (index: number): boolean => series.some(({ values }) => (values[index] ?? null) !== null)
+  for (let index = count - 1; index >= count - NOT_YET; index -= 1) if (isKnown(index)) return index
+  return count - 1
 }
 
 function shown(value: number | null | undefined, format: (value: number) => string): string {

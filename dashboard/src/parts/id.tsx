@@ -3,7 +3,15 @@ import { shortId } from './format.ts'
 import { Icon } from './icon.tsx'
 import { useToast } from './toast.tsx'
 
-export function CopyButton({ text, what }: { readonly text: string; readonly what: string }) {
+interface CopyButtonProps {
+  readonly text: string
+  /** What is copied, for the message and for the button's name. */
+  readonly what: string
+  /** Words on the button, instead of an icon alone. */
+  readonly words?: string
+}
+
+export function CopyButton({ text, what, words }: CopyButtonProps) {
   const toast = useToast()
   const copy = async (): Promise<void> => {
     try {
@@ -12,6 +20,14 @@ export function CopyButton({ text, what }: { readonly text: string; readonly wha
     } catch {
       toast({ text: `The browser does not allow this page to copy. Select ${what} and copy it.`, tone: 'warn' })
     }
+  }
+  if (words !== undefined) {
+    return (
+      <button type="button" class="button small" title={`Copy ${what}`} onClick={copy}>
+        <Icon name="copy" />
+        {words}
+      </button>
+    )
   }
   return (
     <button type="button" class="icon-button" aria-label={`Copy ${what}`} title={`Copy ${what}`} onClick={copy}>

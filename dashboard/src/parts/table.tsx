@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 
 export interface Column<Row> {
   readonly key: string
-  /** The heading, and the label of each value when the table becomes cards on a narrow screen. */
+  /** The heading, and the label of the value on a narrow screen, where a row has several lines. */
   readonly title: string
   /** Instead of the title, such as a checkbox for all rows. */
   readonly head?: ComponentChildren
@@ -10,7 +10,14 @@ export interface Column<Row> {
   readonly align?: 'end'
   /** Takes the remaining width. */
   readonly wide?: boolean
+  readonly narrow?: Narrow
 }
+
+/**
+ * Its place in the row of a narrow screen. On the first line: `first` at its start, `lead` with the remaining width, `corner`
+ * at its end. Below: `plain` without its title, `line` on a line of its own. Any other column stands below with its title.
+ */
+type Narrow = 'first' | 'lead' | 'corner' | 'plain' | 'line'
 
 interface TableProps<Row> {
   /** For screen readers. */
@@ -23,12 +30,19 @@ interface TableProps<Row> {
   readonly small?: boolean
 }
 
-const classOf = ({ align, wide }: Column<never>): string => [align ?? '', wide === true ? 'wide' : ''].join(' ').trim()
+const classOf = ({ align, wide, narrow }: Column<never>): string =>
+  [align, wide === true && 'wide', narrow !== undefined && `at-${narrow}`]
+    .filter((name) => typeof name === 'string')
+    .join(' ')
+
+/** So many figures stand on one line of a narrow screen, below their headings. */
+const isFigured = (count: number): boolean => count >= 4 && count <= 6
 
 export function Table<Row>({ caption, columns, rows, keyOf, rowClass, small = false }: TableProps<Row>) {
+  const figures = columns.filter(({ align, narrow }) => align === 'end' && narrow === undefined).length
   return (
     <div class={small ? 'table-small' : 'table-frame'}>
-      <table class="table">
+      <table class={`table ${isFigured(figures) ? 'figured' : ''}`}>
         <caption class="unseen">{caption}</caption>
         <thead>
           <tr>

@@ -15,10 +15,11 @@ interface LettersTableProps {
 }
 
 const COLUMNS: readonly Column<Letter>[] = [
-  { key: 'id', title: 'Job', cell: ({ job }) => <JobId id={job.id} page="dead-letters" /> },
+  { key: 'id', title: 'Job', narrow: 'plain', cell: ({ job }) => <JobId id={job.id} page="dead-letters" /> },
   {
     key: 'type',
     title: 'Type',
+    narrow: 'lead',
     cell: ({ job }) => (
       <span class="name" title={job.type}>
         {job.type}
@@ -29,6 +30,7 @@ const COLUMNS: readonly Column<Letter>[] = [
     key: 'error',
     title: 'Why it died',
     wide: true,
+    narrow: 'line',
     cell: ({ job, error }) => (
       <span class="what">
         <a class="plain cut" href={routeTo('dead-letters', job.id)} title={error.message}>
@@ -54,6 +56,7 @@ const COLUMNS: readonly Column<Letter>[] = [
     key: 'died',
     title: 'Died',
     align: 'end',
+    narrow: 'corner',
     cell: ({ job }) => <MaybeAgo atMs={job.completedAtMs ?? job.updatedAtMs} />,
   },
 ]
@@ -69,6 +72,7 @@ export function LettersTable({ letters, selected, onSelect }: LettersTableProps)
   const box: Column<Letter> = {
     key: 'box',
     title: 'Select',
+    narrow: 'first',
     head: <PageBox state={pageState(selected, ids)} onChange={() => onSelect(togglePage(selected, ids))} />,
     cell: ({ job }) => (
       <input

@@ -21,8 +21,10 @@ export interface FollowedOperations {
   readonly onChange: () => void
 }
 
-/** Running bulk operations of all users, and those that have just ended. */
-export function useOperations(onEnded: () => void): FollowedOperations {
+type Kind = Operation['kind']
+
+/** Running bulk operations of all users, and those that have just ended: of all kinds, or of some. */
+export function useOperations(onEnded: () => void, kinds?: readonly Kind[]): FollowedOperations {
   const listed = useAnswer('listOperations', {})
   const [heard, setHeard] = useState<ReadonlyMap<string, Operation>>(new Map())
   const [dismissed, setDismissed] = useState<ReadonlySet<string>>(new Set())
@@ -39,7 +41,10 @@ export function useOperations(onEnded: () => void): FollowedOperations {
   useFresh(listed.reload, { on: [], everyMs: isRunning ? 2_000 : null })
   const oldestMs = nowMs() - KEPT_MS
   return {
-    shown: [...all.values()].filter(({ id, endedAtMs }) => !dismissed.has(id) && (endedAtMs ?? Infinity) > oldestMs),
+    shown: [...all.values()].filter(
+      ({ id, kind, endedAtMs }) =>
+        (kinds?.includes(kind) ?? true) && !dismissed.has(id) && (endedAtMs ?? Infinity) > oldestMs,
+    ),
     undoable: (id) => ids.current.get(id) ?? [],
     follow: (operation, own) => {
       ids.current.set(operation.id, own)

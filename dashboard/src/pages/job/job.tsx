@@ -111,7 +111,12 @@ function Body({ shown }: { readonly shown: ShownJob }) {
           {hasFacet(session, 'logs') && <Logs id={job.id} isLive={isLive} />}
         </div>
         <div>
-          <Card title="Payload" aside={<CopyButton text={enqueueCommand(job)} what="the command that enqueues it" />}>
+          <Card
+            title="Payload"
+            aside={
+              <CopyButton text={enqueueCommand(job)} what="the command that enqueues it" words="Copy as enqueue" />
+            }
+          >
             <EditNotice audit={audit} />
             <JsonView value={job.payload} what="payload" />
           </Card>

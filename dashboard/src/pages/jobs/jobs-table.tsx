@@ -10,11 +10,12 @@ import { startsOf } from '../../parts/words.ts'
 import { routeTo } from '../../router/route.ts'
 
 const COLUMNS: readonly Column<JobSummary>[] = [
-  { key: 'state', title: 'State', cell: (job) => <StateBadge job={job} /> },
-  { key: 'id', title: 'Job', cell: ({ id }) => <JobId id={id} /> },
+  { key: 'state', title: 'State', narrow: 'plain', cell: (job) => <StateBadge job={job} /> },
+  { key: 'id', title: 'Job', narrow: 'plain', cell: ({ id }) => <JobId id={id} /> },
   {
     key: 'type',
     title: 'Type',
+    narrow: 'lead',
     cell: ({ type }) => (
       <a class="plain name" title={type} href={routeTo('jobs', null, { type })}>
         {type}
@@ -25,6 +26,7 @@ const COLUMNS: readonly Column<JobSummary>[] = [
     key: 'what',
     title: 'Status',
     wide: true,
+    narrow: 'line',
     cell: (job) => (
       <span class="what">
         <What job={job} />
@@ -36,14 +38,21 @@ const COLUMNS: readonly Column<JobSummary>[] = [
     key: 'attempt',
     title: 'Attempt',
     align: 'end',
+    narrow: 'plain',
     cell: (job) => (
       <span class="figures" title={`${startsOf(job)} of at most ${job.attempts} starts`}>
         {startsOf(job)}/{job.attempts}
       </span>
     ),
   },
-  { key: 'took', title: 'Took', align: 'end', cell: (job) => <Took job={job} /> },
-  { key: 'changed', title: 'Changed', align: 'end', cell: ({ updatedAtMs }) => <MaybeAgo atMs={updatedAtMs} /> },
+  { key: 'took', title: 'Took', align: 'end', narrow: 'plain', cell: (job) => <Took job={job} /> },
+  {
+    key: 'changed',
+    title: 'Changed',
+    align: 'end',
+    narrow: 'corner',
+    cell: ({ updatedAtMs }) => <MaybeAgo atMs={updatedAtMs} />,
+  },
 ]
 
 interface JobsTableProps {

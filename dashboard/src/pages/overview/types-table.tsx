@@ -34,6 +34,7 @@ export function TypesTable({ overview }: { readonly overview: Overview }) {
     key: 'type',
     title: 'Type',
     wide: true,
+    narrow: 'lead',
     cell: ({ type, isPaused }) => (
       <>
         <a href={routeTo('queues', type)}>{type}</a> {isPaused && <Badge text="Paused" tone="wait" icon="pause" />}

@@ -79,9 +79,14 @@ function PastList({ name }: { readonly name: string }) {
 function PastTable({ past, outcomesKnown }: ScheduleRuns) {
   const now = useNow()
   const columns: readonly Column<Past>[] = [
-    { key: 'when', title: 'When', cell: ({ atMs }) => <Ago atMs={atMs} /> },
-    { key: 'what', title: 'Outcome', cell: (tick) => <Badge {...outcomeOf(tick, outcomesKnown, now)} /> },
-    { key: 'job', title: 'Job', cell: (tick) => <PastJob tick={tick} /> },
+    { key: 'when', title: 'When', narrow: 'corner', cell: ({ atMs }) => <Ago atMs={atMs} /> },
+    {
+      key: 'what',
+      title: 'Outcome',
+      narrow: 'first',
+      cell: (tick) => <Badge {...outcomeOf(tick, outcomesKnown, now)} />,
+    },
+    { key: 'job', title: 'Job', narrow: 'lead', cell: (tick) => <PastJob tick={tick} /> },
   ]
   const keyOf = ({ what, atMs, jobId }: Past): string => `${what} ${jobId ?? atMs}`
   return <Table small caption="The last runs, newest first" columns={columns} rows={past.toReversed()} keyOf={keyOf} />

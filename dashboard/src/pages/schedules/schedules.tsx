@@ -110,8 +110,10 @@ function ScheduleCard({ schedule, act }: ScheduleCardProps) {
         <code>{cron}</code> {tz} · {type}
       </p>
       {declared && <p class="quiet">Declared in code, so it is edited there. Pausing it here holds.</p>}
-      {!paused && <NextRuns name={name} tz={tz} />}
-      <PastRuns name={name} />
+      <div class="folds">
+        {!paused && <NextRuns name={name} tz={tz} />}
+        <PastRuns name={name} />
+      </div>
       <ScheduleActions schedule={schedule} act={act} />
     </Card>
   )
@@ -138,8 +140,8 @@ function ScheduleActions({ schedule: { name, paused, declared }, act }: Schedule
 function ScheduleFacts({ schedule }: { readonly schedule: Schedule }) {
   const { lastTickMs, lastJobId, runs, skips, missedTicks } = schedule
   return (
-    <dl class="facts">
-      <div>
+    <dl class="facts compact">
+      <div class="twice">
         <dt>Last run</dt>
         <dd>
           <MaybeAgo atMs={lastTickMs} otherwise="none yet" /> {lastJobId !== null && <JobId id={lastJobId} />}

@@ -19,6 +19,7 @@ export function Stuck({ tables, ask }: { readonly tables: readonly JobTable[]; r
       key: 'row',
       title: 'Row',
       wide: true,
+      narrow: 'lead',
       cell: ({ id, table, stage }) => (
         <div class="endpoint">
           <bdi>{id}</bdi>
@@ -37,7 +38,7 @@ export function Stuck({ tables, ask }: { readonly tables: readonly JobTable[]; r
       cell: ({ attempt, maxAttempts }) => <span class="figures">{`${attempt} of ${maxAttempts}`}</span>,
     },
     { key: 'next', title: 'The reaper will', cell: (row) => <Next row={row} /> },
-    { key: 'act', title: 'Actions', cell: (row) => <Acts row={row} ask={ask} /> },
+    { key: 'act', title: 'Actions', narrow: 'line', cell: (row) => <Acts row={row} ask={ask} /> },
   ]
   if (rows.length === 0) return null
   return (

@@ -17,12 +17,14 @@ const COLUMNS: readonly Column<Supervised>[] = [
   {
     key: 'what',
     title: 'What',
+    narrow: 'plain',
     cell: ({ type }) => <Badge {...(LABELS[type] ?? { text: type, tone: 'quiet', icon: 'dot' })} />,
   },
   {
     key: 'row',
     title: 'Row',
     wide: true,
+    narrow: 'lead',
     cell: ({ jobId, table }) => (
       <div class="endpoint">
         <bdi>{jobId}</bdi>
@@ -31,8 +33,8 @@ const COLUMNS: readonly Column<Supervised>[] = [
     ),
   },
   { key: 'worker', title: 'Worker', cell: ({ lockedBy }) => <bdi>{lockedBy ?? '–'}</bdi> },
-  { key: 'why', title: 'Why', cell: (one) => <Why of={one} /> },
-  { key: 'at', title: 'When', cell: ({ atMs }) => <Ago atMs={atMs} /> },
+  { key: 'why', title: 'Why', narrow: 'plain', cell: (one) => <Why of={one} /> },
+  { key: 'at', title: 'When', narrow: 'corner', cell: ({ atMs }) => <Ago atMs={atMs} /> },
 ]
 
 interface SupervisionProps {

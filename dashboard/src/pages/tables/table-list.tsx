@@ -17,6 +17,7 @@ export function Tables({ all: { tables, countMax } }: { readonly all: JobTables 
       key: 'table',
       title: 'Table',
       wide: true,
+      narrow: 'lead',
       cell: (one) => (
         <div class="endpoint">
           <strong>{one.table}</strong>

@@ -19,7 +19,7 @@ export function FiguresCard({ type }: { readonly type: ShownType }) {
   const facts: readonly Fact[] = [
     ['Jobs', `${whole(ready)} ready, ${whole(delayed)} delayed, ${whole(inProgress)} running`],
     ['Ended', `${whole(completed)} completed, ${whole(dead)} dead`],
-    ['Rate', perSecond === null ? '–' : `${rate(perSecond)}/s`],
+    ['Rate', perSecond === null ? '–' : rate(perSecond)],
     ['Oldest due', oldest === null ? 'none' : <Oldest key="oldest" oldest={oldest} />],
     ...(recent === null ? [] : recentFacts(recent)),
     ...(workers === null ? [] : [['Workers', whole(workers)] as const]),

@@ -45,15 +45,17 @@ export function WorkersCard({ type }: { readonly type: string }) {
           const own = workers.filter(({ types }) => types.includes(type))
           if (own.length === 0) return <p class="quiet">No worker has said that it runs this type.</p>
           return (
-            <FactList
-              facts={own.map(({ id, condition, running, concurrency }) => [
-                id,
-                <span key={id}>
-                  <Badge {...conditionLabel(condition)} /> {running.filter((job) => job.type === type).length} of this
-                  type{concurrency !== null && `, at most ${concurrency} at once`}
-                </span>,
-              ])}
-            />
+            <ul class="running">
+              {own.map(({ id, condition, running, concurrency }) => (
+                <li key={id}>
+                  {id} <Badge {...conditionLabel(condition)} />{' '}
+                  <span class="quiet">
+                    {running.filter((job) => job.type === type).length} of this type
+                    {concurrency !== null && `, at most ${concurrency} at once`}
+                  </span>
+                </li>
+              ))}
+            </ul>
           )
         }}
       </Answered>

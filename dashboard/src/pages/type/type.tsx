@@ -23,7 +23,7 @@ export function TypePage({ type, query }: { readonly type: string; readonly quer
   const session = useSession()
   const shown = useAnswer('showType', { params: { type } })
   const [asked, ask] = useState<Asked | null>(null)
-  const operations = useOperations(() => void shown.reload())
+  const operations = useOperations(() => void shown.reload(), ['drain', 'obliterate'])
   useFresh(shown.reload, { on: ['overview'], atMostEveryMs: 2_000, everyMs: 5_000 })
   const close = (): void => ask(null)
   const done = (): void => {
@@ -42,7 +42,11 @@ export function TypePage({ type, query }: { readonly type: string; readonly quer
           <>
             <div class="two">
               <FiguresCard type={found} />
-              <LimitsCard type={found} edit={() => ask('limits')} reset={() => ask('reset')} />
+              <div>
+                <LimitsCard type={found} edit={() => ask('limits')} reset={() => ask('reset')} />
+                {hasFacet(session, 'presence') && <WorkersCard type={type} />}
+                {hasFacet(session, 'schedules') && <SchedulesCard type={type} />}
+              </div>
             </div>
             <HistoryCharts
               type={type}
@@ -50,8 +54,6 @@ export function TypePage({ type, query }: { readonly type: string; readonly quer
               choose={(range) => replaceRoute(routeTo('queues', type, { range }))}
             />
             {hasFacet(session, 'deadLetters') && found.dead > 0 && <CausesCard type={type} />}
-            {hasFacet(session, 'presence') && <WorkersCard type={type} />}
-            {hasFacet(session, 'schedules') && <SchedulesCard type={type} />}
             <DefinitionCard type={found} />
             {!hasFacet(session, 'emptying') && (
               <p class="quiet">

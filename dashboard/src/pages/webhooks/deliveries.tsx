@@ -16,11 +16,12 @@ interface RecentProps {
 
 export function Recent({ deliveries, names, ask }: RecentProps) {
   const columns: readonly Column<WebhookDelivery>[] = [
-    { key: 'status', title: 'Status', cell: (one) => <Outcome delivery={one} /> },
+    { key: 'status', title: 'Status', narrow: 'line', cell: (one) => <Outcome delivery={one} /> },
     {
       key: 'event',
       title: 'Event',
       wide: true,
+      narrow: 'lead',
       cell: ({ event, webhookId }) => (
         <div class="endpoint">
           {event ?? '–'}
@@ -33,6 +34,7 @@ export function Recent({ deliveries, names, ask }: RecentProps) {
     {
       key: 'job',
       title: 'Job',
+      narrow: 'plain',
       cell: ({ jobId, attempt }) => (
         <div>
           <JobId id={jobId} />
@@ -41,8 +43,8 @@ export function Recent({ deliveries, names, ask }: RecentProps) {
       ),
     },
     { key: 'latency', title: 'Latency', align: 'end', cell: ({ latencyMs }) => duration(latencyMs) },
-    { key: 'at', title: 'When', cell: ({ atMs }) => <Ago atMs={atMs} /> },
-    { key: 'act', title: 'Actions', cell: (one) => <Again delivery={one} ask={ask} /> },
+    { key: 'at', title: 'When', narrow: 'corner', cell: ({ atMs }) => <Ago atMs={atMs} /> },
+    { key: 'act', title: 'Actions', narrow: 'plain', cell: (one) => <Again delivery={one} ask={ask} /> },
   ]
   return (
     <Card title="Recent deliveries" look="flush">

@@ -19,7 +19,13 @@ interface EndpointsProps {
 
 export function Endpoints({ all, chosen, ask }: EndpointsProps) {
   const columns: readonly Column<Webhook>[] = [
-    { key: 'name', title: 'Endpoint', wide: true, cell: (one) => <Named webhook={one} isChosen={one.id === chosen} /> },
+    {
+      key: 'name',
+      title: 'Endpoint',
+      wide: true,
+      narrow: 'lead',
+      cell: (one) => <Named webhook={one} isChosen={one.id === chosen} />,
+    },
     { key: 'delivered', title: 'Delivered', align: 'end', cell: (one) => <Figure value={one.successCount} /> },
     { key: 'failed', title: 'Failed', align: 'end', cell: (one) => <Figure value={one.failureCount} /> },
     {
@@ -34,7 +40,7 @@ export function Endpoints({ all, chosen, ask }: EndpointsProps) {
       title: 'Last delivered',
       cell: (one) => <MaybeAgo atMs={one.lastDeliveredAtMs} otherwise="never" />,
     },
-    { key: 'act', title: 'Actions', cell: (one) => <EndpointActs webhook={one} ask={ask} /> },
+    { key: 'act', title: 'Actions', narrow: 'line', cell: (one) => <EndpointActs webhook={one} ask={ask} /> },
   ]
   return (
     <div class="card flush">
