@@ -35,8 +35,7 @@ export async function prepareJobs(
   const { engine, nowMs, payloadBytesMax } = preparation
   const definition = definitionFor(queue, options.name)
   const shared = { ...resolve(definition, options, nowMs), type: queue.type }
-  const backoff = options.backoff ?? definition.backoff
-  admitDefinition(engine, { ...definition, backoff, attempts: shared.attempts })
+  admit(engine, definition, options)
   const hasSchema = definition.schema !== null
   const jobs: NewJob[] = []
   for (const [index, payload] of payloads.entries()) {
@@ -52,6 +51,21 @@ export async function prepareJobs(
     }
   }
   return jobs
+}
+
+/** What each engine takes as it is defined: neither definitions nor capabilities change, so each is looked at once. */
+const admitted = new WeakMap<Engine, WeakSet<AnyJob>>()
+
+function admit(engine: Engine, definition: AnyJob, { backoff, attempts }: EnqueueOptions): void {
+  if (backoff !== undefined || attempts !== undefined) {
+    const asked = { backoff: backoff ?? definition.backoff, attempts: attempts ?? definition.attempts }
+    admitDefinition(engine, { ...definition, ...asked })
+    return
+  }
+  const known = admitted.get(engine) ?? new WeakSet()
+  if (known.has(definition)) return
+  admitDefinition(engine, definition)
+  admitted.set(engine, known.add(definition))
 }
 
 /** Prefixes the error's message with the place of the bad item, which could not be found otherwise in a batch. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { openEngine } from '../../src/engine/open.ts'
 import { completeScript } from '../../src/engines/redis/complete.ts'
-import { enqueuePlainScript } from '../../src/engines/redis/enqueue-plain.ts'
+import { enqueueOneScript } from '../../src/engines/redis/enqueue-one.ts'
 import { renewScript } from '../../src/engines/redis/leases.ts'
 import { claimScript } from '../../src/engines/redis/lua/claim.ts'
 import { EngineError } from '../../src/errors.ts'
@@ -40,7 +40,7 @@ describe('connections to Redis that break', { timeout: 300_000 }, () => {
   test('in the middle of an enqueue, a claim, a renewal and a settle: each is told, and works again at once', async (t) => {
     const { proxy, engine, consumer, claim } = await stage(t)
     const job = newJob()
-    proxy.resetAt(enqueuePlainScript().sha, 1)
+    proxy.resetAt(enqueueOneScript().sha, 1)
     await assert.rejects(engine.enqueue([job]), isUnknown)
     assert.equal((await engine.enqueue([job]))[0]?.status, 'enqueued')
     proxy.resetAt(claimScript().sha, 1)
@@ -64,7 +64,7 @@ describe('connections to Redis that break', { timeout: 300_000 }, () => {
     const [first] = await claim()
     assert.ok(first)
     await consumer.settle(completionOf(first))
-    proxy.freezeAt(enqueuePlainScript().sha, 'sees it')
+    proxy.freezeAt(enqueueOneScript().sha, 'sees it')
     await assert.rejects(engine.enqueue([job]), isUnknown)
     assert.equal((await engine.enqueue([job]))[0]?.status, 'duplicate')
     const [lease] = await claim()

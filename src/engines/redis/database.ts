@@ -100,11 +100,12 @@ export class RedisDatabase {
 
   /**
    * Like `run`, for what must not be lost with the primary: resolves when as many replicas have it as the options ask for.
-   * Replicas acknowledge per connection, so a connection that was lost in between leaves it unknown.
+   * Replicas acknowledge per connection, so a connection that was lost in between leaves it unknown. A script that has done
+   * nothing answers null.
    */
   async runKept(script: Script, args: readonly RedisValue[]): Promise<unknown> {
     const answer = await this.run(script, args)
-    if (this.#replicas === 0) return answer
+    if (this.#replicas === 0 || answer === null) return answer
     const epoch = this.#opened().epoch
     const reached = Number(await this.call('wait', this.#replicas, Math.ceil(this.#answerMs * WAIT_SHARE)))
     if (reached >= this.#replicas && this.#opened().epoch === epoch) return answer

@@ -28,7 +28,7 @@ export function enqueueArgs(jobs: readonly NewJob[]): (string | number)[] {
 }
 
 /** What BullMQ has no field for, as JSON; empty for a plain job, which then costs nothing. */
-function moreOf({ payloadVersion, key, latest, tenant, options }: NewJob): string {
+export function moreOf({ payloadVersion, key, latest, tenant, options }: NewJob): string {
   if (payloadVersion === 1 && key === null && latest === null && tenant === null && options === null) return ''
   return JSON.stringify({
     ...(payloadVersion !== 1 && { v: payloadVersion }),
@@ -84,7 +84,9 @@ local function openQueue(name, jobs)
     call('HSET', q.meta, 'mr', 1)
   end
   -- Due jobs go before new ones, so a delayed job keeps its turn.
-  promoteDelayedJobs(q.delayed, q.marker, q.wait, q.prioritized, q.events, q.base, now, q.pc, false)
+  if isDelayedDue(q.delayed) then
+    promoteDelayedJobs(q.delayed, q.marker, q.wait, q.prioritized, q.events, q.base, now, q.pc, false)
+  end
   return { q = q, maxEvents = known[1] or getOrSetMaxEvents(q.meta), arrival = call('INCRBY', q.pc, jobs) - jobs, ready = {} }
 end
 

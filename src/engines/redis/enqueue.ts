@@ -2,6 +2,7 @@ import type { Receipt } from '../../engine/engine.ts'
 import { EngineError, UnknownJobError } from '../../errors.ts'
 import type { NewJob } from '../../job/job.ts'
 import type { RedisDatabase } from './database.ts'
+import { enqueueOneArgs, enqueueOneScript } from './enqueue-one.ts'
 import { enqueueArgs, enqueuePlainScript, PLAIN_FUNCTIONS, STORED } from './enqueue-plain.ts'
 import { CHUNK_SIZE, storeInChunks } from './large-batch.ts'
 import { HISTORY } from './lua/history.ts'
@@ -22,8 +23,13 @@ export async function storeJobs(database: RedisDatabase, jobs: readonly NewJob[]
   return receiptsFrom(jobs, await answerTo(database, jobs))
 }
 
-function answerTo(database: RedisDatabase, jobs: readonly NewJob[]): Promise<unknown> {
+async function answerTo(database: RedisDatabase, jobs: readonly NewJob[]): Promise<unknown> {
   if (!jobs.every(isPlain)) return database.runKept(enqueueScript(), enqueueArgs(jobs))
+  const [only, second] = jobs
+  if (only !== undefined && second === undefined && isReady(only)) {
+    const answer = await database.runKept(enqueueOneScript(), enqueueOneArgs(only))
+    if (answer !== null) return answer
+  }
   if (jobs.length > CHUNK_SIZE && areDistinct(jobs)) return storeInChunks(database, jobs)
   return database.runKept(enqueuePlainScript(), enqueueArgs(jobs))
 }
@@ -36,6 +42,11 @@ function areDistinct(jobs: readonly NewJob[]): boolean {
 /** Without links to other jobs. */
 function isPlain({ key, latest, after }: NewJob): boolean {
   return key === null && latest === null && after === null
+}
+
+/** Due at once. */
+function isReady({ delayMs, runAtMs }: NewJob): boolean {
+  return delayMs === 0 && runAtMs === null
 }
 
 const STATUSES: readonly string[] = ['enqueued', 'duplicate', 'replaced', 'stale'] satisfies Receipt['status'][]

@@ -35,7 +35,9 @@ end
 local function openQueue(name)
   local q = queueOf(name)
   local paused, max, duration = getQueueMetadata(q.meta, q.active, q.wait)
-  promoteDelayedJobs(q.delayed, q.marker, q.wait, q.prioritized, q.events, q.base, now, q.pc, paused)
+  if isDelayedDue(q.delayed) then
+    promoteDelayedJobs(q.delayed, q.marker, q.wait, q.prioritized, q.events, q.base, now, q.pc, paused)
+  end
   if paused then
     -- The end of a pause, or of what fills a queue that BullMQ bounds, is not always announced.
     sooner(now + 1000)
