@@ -2,6 +2,8 @@ import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
+import { migrate } from '../../src/engines/postgres/module.ts'
+import { systemClock } from '../../src/time/clock.ts'
 import type { Certificates } from './certificates.ts'
 
 export interface PostgresServer {
@@ -97,6 +99,14 @@ export function schemaUrl(server: PostgresServer): { readonly url: string; reado
   const url = new URL(server.engineUrl ?? server.url)
   url.searchParams.set('schema', schema)
   return { url: url.href, schema }
+}
+
+/** A schema of its own on the server of this process, with all tables. */
+export async function migratedSchema() {
+  const server = await postgresServer()
+  const place = schemaUrl(server)
+  await migrate(place.url, { clock: systemClock, migrate: true })
+  return { server, ...place }
 }
 
 /** Statements outside of any engine, as psql would send them. */

@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import pg from 'pg'
-import { dropSchema, type PostgresServer, postgresServer, query, schemaUrl } from '../../../test/servers/postgres.ts'
-import { systemClock } from '../../time/clock.ts'
+import { dropSchema, migratedSchema, type PostgresServer, query } from '../../../test/servers/postgres.ts'
 import { CLAIM_AGED } from './claim.ts'
 import { COMPLETE, COMPLETE_THERE } from './complete.ts'
 import type { Statement } from './database.ts'
 import { LOOK_AT_LEASES, RENEW } from './leases.ts'
-import { migrate } from './module.ts'
 import { namesIn } from './names.ts'
 import { CLAIM_LIMITED_AGED } from './rate-limits.ts'
 import { REMOVE_FINISHED } from './retention.ts'
@@ -20,9 +18,7 @@ let server: PostgresServer
 let [url, schema] = ['', '']
 
 before(async () => {
-  server = await postgresServer()
-  ;({ url, schema } = schemaUrl(server))
-  await migrate(url, { clock: systemClock, migrate: true })
+  ;({ server, url, schema } = await migratedSchema())
   await query(
     server.url,
     `INSERT INTO ${schema}.jobs (id, type, status, locked_by, lease_token, lease_expires_at)

@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import pg from 'pg'
-import { dropSchema, type PostgresServer, postgresServer, query, schemaUrl } from '../../../test/servers/postgres.ts'
+import { dropSchema, migratedSchema, type PostgresServer, query } from '../../../test/servers/postgres.ts'
 import { defineJob, type Mill, open } from '../../index.ts'
 import { parseSearch } from '../../job/search.ts'
-import { systemClock } from '../../time/clock.ts'
-import { migrate } from './module.ts'
 import { namesIn } from './names.ts'
 import { statementOf } from './search.ts'
 
@@ -16,9 +14,7 @@ let mill: Mill
 let [url, schema] = ['', '']
 
 before(async () => {
-  server = await postgresServer()
-  ;({ url, schema } = schemaUrl(server))
-  await migrate(url, { clock: systemClock, migrate: true })
+  ;({ server, url, schema } = await migratedSchema())
   await query(
     server.url,
     `INSERT INTO ${schema}.jobs (id, type, status, tenant, options, idempotency_key, fail_reason)
