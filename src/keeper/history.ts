@@ -5,13 +5,13 @@ import { HELD_MS } from '../engine/history/resolutions.ts'
 import { readTallies, type Tally, TallyWriter, TypeTally } from '../engine/history/tally.ts'
 import { type Beat, presenceIn, type WithPresence } from '../engine/presence.ts'
 import type { Records } from '../engine/records.ts'
-import type { Clock } from '../time/clock.ts'
+import { type Clock, sharedWait } from '../time/clock.ts'
 import { ChangedError, HistoryBlocks, type Sample } from './history-blocks.ts'
 import type { Duty } from './leader-election.ts'
 import type { KeeperParts } from './parts.ts'
 
 /** Not at once: a process that has just started has more urgent things to do. */
-const FIRST_MS = 10_000
+const FIRST_MS = 15_000
 const EVERY_MS = 60_000
 /** Another keeper wrote at the same time. */
 const AGAIN_MS = 1_000
@@ -37,7 +37,7 @@ export function historyDuty(
       const term = terms.get(signal)
       if (term !== undefined) return term.pass()
       terms.set(signal, new HistoryTerm({ engine, clock, records, reaped }))
-      return FIRST_MS
+      return sharedWait(clock, FIRST_MS)
     },
     // Nobody else tells of an attempt whose worker died.
     onChange: () =>
@@ -105,7 +105,7 @@ export class HistoryTerm {
     const names = tallies.map(({ name }) => name)
     if (names.length > 0) await records.remove('tally', names)
     await this.#mark()
-    return tallies.length < all.length ? 0 : EVERY_MS
+    return tallies.length < all.length ? 0 : sharedWait(clock, EVERY_MS)
   }
 
   /** Null when it was counted too recently for its size. */

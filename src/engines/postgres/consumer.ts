@@ -157,7 +157,7 @@ export class PostgresConsumer implements Consumer {
   #nextInMs(request: ClaimRequest): Promise<number | null> {
     return this.#core.call('claim', (database) => {
       if (request.from === 'expired') return nextExpiryInMs(database, this.#subscription)
-      this.#core.schema.assertKnown()
+      this.#core.schema.assertKnownSoFar()
       // The claim itself says when a job with a free slot falls due.
       const types = this.#types().filter(({ slots }) => slots === undefined)
       return nextDueInMs(this.#core, types, request.perType, this.#cursors)

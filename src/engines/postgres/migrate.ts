@@ -215,8 +215,8 @@ export async function adoptTypes(database: Database): Promise<void> {
 const ID_TYPES: readonly string[] = ['text', 'character varying', 'uuid', 'bigint', 'integer']
 const PAYLOAD_TYPES: readonly string[] = ['text', 'json', 'jsonb']
 
-/** How often the version is checked while the engine is in use. */
-const LOOK_MS = 1_000
+/** How often the version is checked while the engine is in use. A worker that waits looks sooner, and hears of it then. */
+const LOOK_MS = 1_300
 
 /**
  * Notices that a newer Millrace migrated the schema while this one runs. The check runs beside the calls, so that none
@@ -244,6 +244,11 @@ export class SchemaWatch {
       void this.#lookNow()
     }
     if (this.#newer !== null) throw this.#newer
+  }
+
+  /** The same, before a statement that brings the version along for `saw`. */
+  assertKnownSoFar(): void {
+    if (this.#newer !== null) this.assertKnown()
   }
 
   /** The version that a package must know came with the answer to another question. */

@@ -3,8 +3,10 @@ import { before, test } from 'node:test'
 import { type PostgresServer, postgresServer, query, schemaUrl } from '../../../test/servers/postgres.ts'
 import { leadershipOf, pausesOf, schedulesOf } from '../../engine/capability-checks.ts'
 import { openEngine } from '../../engine/open.ts'
+import { TestClock } from '../../testing/test-clock.ts'
 import { systemClock } from '../../time/clock.ts'
 import { jobsSql } from './jobs-table.ts'
+import { SchemaWatch } from './migrate.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { migrate, planMigrations } from './module.ts'
 import { namesIn } from './names.ts'
@@ -91,4 +93,35 @@ test('a schema of version 5 keeps its schedules, pauses and terms as records', a
     `select body from ${schema}.millrace_records where kind = 'clock'`,
   )
   assert.equal(clock?.body, '3600000')
+})
+
+test('the version of the schema is asked for only where no look has brought it lately', async () => {
+  const clock = new TestClock()
+  let asked = 0
+  const watch = new SchemaWatch(clock, async () => {
+    asked += 1
+  })
+  for (let look = 0; look < 4; look += 1) {
+    await clock.advance(1_250)
+    watch.assertKnown()
+    watch.assertKnownSoFar()
+    watch.saw({ needed: 1 })
+  }
+  await clock.advance(60_000)
+  watch.assertKnownSoFar()
+  assert.equal(asked, 0)
+  watch.assertKnown()
+  assert.equal(asked, 1)
+})
+
+test('a package that a schema is too new for asks again, also before looks, until it knows the schema', async () => {
+  const clock = new TestClock()
+  const watch = new SchemaWatch(clock, async () => {})
+  watch.saw({ needed: 1_000 })
+  assert.throws(() => watch.assertKnownSoFar(), { code: 'ERR_SCHEMA_NEWER' })
+  await clock.advance(2_000)
+  assert.throws(() => watch.assertKnownSoFar(), { code: 'ERR_SCHEMA_NEWER' })
+  await Promise.resolve()
+  await Promise.resolve()
+  watch.assertKnownSoFar()
 })
