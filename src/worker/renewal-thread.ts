@@ -1,10 +1,10 @@
 /**
- * The thread that renews leases, so that a handler that blocks the event loop keeps its lease. It opens the engine a second
- * time and renews the leases that the worker has written to shared memory.
+ * The thread that renews leases, so that a handler that blocks the event loop keeps its lease. It renews the leases that the
+ * worker has written to shared memory, through an engine of its own. It loads and opens that engine for the first lease that
+ * has to be renewed: a worker whose jobs are short never pays for a second connection.
  */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
-import type { Consumer } from '../engine/engine.ts'
-import { openEngine } from '../engine/open.ts'
+import type { Consumer, Engine } from '../engine/engine.ts'
 import { isError, messageOf } from '../errors.ts'
 import { systemClock } from '../time/clock.ts'
 import { Renewals } from './renewals.ts'
@@ -20,20 +20,28 @@ const port = parentPort
 if (port === null) throw new Error('the renewal thread was not started by a worker')
 const send = (sent: FromRenewalThread): void => port.postMessage(sent)
 
-// A function, because a bundle in CommonJS cannot await at the top level. A rejection ends the thread, and the worker reports it.
-void renewUntilClosed(port, workerData)
+interface Store {
+  readonly engine: Engine
+  readonly consumer: Consumer
+}
 
-async function renewUntilClosed(port: MessagePort, { protocol, url, worker }: RenewalThreadData): Promise<void> {
+// What is thrown ends the thread, and the worker reports it.
+renewUntilClosed(port, workerData)
+
+function renewUntilClosed(port: MessagePort, { protocol, url, worker }: RenewalThreadData): void {
   if (protocol !== RENEWAL_PROTOCOL) {
     throw new Error('the file of the renewal thread is of another version of millrace; build the bundle again')
   }
-  const engine = await openEngine(url, { clock: systemClock, migrate: false })
-  // It never claims. A reaper's subscription needs no types.
-  const consumer: Consumer = await engine.consume({ types: 'every', worker })
+  let store: Promise<Store> | null = null
   const leases = new LeaseReader()
   const renewals = new Renewals({
     clock: systemClock,
-    consumer,
+    consumer: {
+      renew: async (held, leaseMs) => {
+        store ??= openStore(url, worker)
+        return (await store).consumer.renew(held, leaseMs)
+      },
+    },
     held: () => leases.held(),
     onLost: (handle, reason) => {
       if (leases.lose(handle)) send({ kind: 'lost', handle, reason })
@@ -52,14 +60,32 @@ async function renewUntilClosed(port: MessagePort, { protocol, url, worker }: Re
         return
       case 'close':
         renewals.close()
-        void consumer
-          .close()
-          .then(() => engine.close())
-          .finally(() => port.close())
+        void closeStore(store).finally(() => port.close())
         return
       default:
         received satisfies never
     }
   })
   send({ kind: 'ready' })
+}
+
+/** If it fails, the thread ends: the worker reports that and renews on its own event loop and connection. */
+async function openStore(url: string, worker: string): Promise<Store> {
+  try {
+    const { openEngine } = await import('../engine/open.ts')
+    const engine = await openEngine(url, { clock: systemClock, migrate: false })
+    // It never claims. A reaper's subscription needs no types.
+    return { engine, consumer: await engine.consume({ types: 'every', worker }) }
+  } catch (error) {
+    setImmediate(() => {
+      throw error
+    })
+    throw error
+  }
+}
+
+async function closeStore(opening: Promise<Store> | null): Promise<void> {
+  const store = await opening?.catch(() => null)
+  await store?.consumer.close()
+  await store?.engine.close()
 }
