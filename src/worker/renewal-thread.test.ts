@@ -148,7 +148,9 @@ test('when the thread cannot open the store, the fault is reported and renewal g
 test('what was held when the thread died is renewed here', { timeout: 120_000 }, async () => {
   const failed = Promise.withResolvers<string>()
   const taken = Promise.withResolvers<readonly Renewable[]>()
-  const held = { handle: 7, leaseMs: 1_000, heldAtMs: 0, timeoutMs: 1_000, renewedAtMs: 0, lease: LEASE, slot: null }
+  const nowMs = systemClock.monotonicMs()
+  const times = { leaseMs: 1_000, heldAtMs: nowMs, timeoutMs: 60_000, renewedAtMs: nowMs }
+  const held = { handle: 7, ...times, lease: LEASE, slot: null }
   const parts = {
     clock: systemClock,
     consumer: { renew: async () => [] },
@@ -172,6 +174,26 @@ test('what was held when the thread died is renewed here', { timeout: 120_000 },
   await renewer.ready
   await renewer.close()
   assert.deepEqual(closed, ['instead'])
+})
+
+test('the thread opens the store only for a lease that has to be renewed', { timeout: 120_000 }, async (t) => {
+  const mill = await opened(t, await fileUrl(t))
+  Object.defineProperty(mill.engine, 'threadUrl', { value: 'sqlite:/nowhere/at/all/jobs.db' })
+  const errors: unknown[] = []
+  mill.events.on('worker.error', (event) => errors.push(event))
+  const [brief, long] = [
+    defineJob({ type: 'brief', lease: 1_000, run: () => 'done' }),
+    defineJob({ type: 'long', lease: 1_000, run: () => sleep(800) }),
+  ]
+  const worker = await mill.work([brief, long])
+  assert.equal(await mill.result(await mill.enqueue(brief, null)), 'done')
+  // Long enough for the thread to have looked for leases to renew.
+  await sleep(700)
+  assert.deepEqual(errors, [])
+  const failed = mill.events.next('worker.error')
+  await mill.enqueue(long, null)
+  assert.equal((await failed).during, 'renewal thread')
+  await worker.stop()
 })
 
 test('without a living holder the same lease is reaped', { timeout: 120_000 }, async (t) => {

@@ -38,7 +38,7 @@ function renewUntilClosed(port: MessagePort, { protocol, url, worker }: RenewalT
     clock: systemClock,
     consumer: {
       renew: async (held, leaseMs) => {
-        store ??= openStore(url, worker)
+        store ??= openStore(url, worker).catch(endThread)
         return (await store).consumer.renew(held, leaseMs)
       },
     },
@@ -69,23 +69,23 @@ function renewUntilClosed(port: MessagePort, { protocol, url, worker }: RenewalT
   send({ kind: 'ready' })
 }
 
-/** If it fails, the thread ends: the worker reports that and renews on its own event loop and connection. */
 async function openStore(url: string, worker: string): Promise<Store> {
-  try {
-    const { openEngine } = await import('../engine/open.ts')
-    const engine = await openEngine(url, { clock: systemClock, migrate: false })
-    // It never claims. A reaper's subscription needs no types.
-    return { engine, consumer: await engine.consume({ types: 'every', worker }) }
-  } catch (error) {
-    setImmediate(() => {
-      throw error
-    })
+  const { openEngine } = await import('../engine/open.ts')
+  const engine = await openEngine(url, { clock: systemClock, migrate: false })
+  // It never claims. A reaper's subscription needs no types.
+  return { engine, consumer: await engine.consume({ types: 'every', worker }) }
+}
+
+/** The worker reports the error and renews on its own event loop and connection. */
+function endThread(error: unknown): Promise<never> {
+  setImmediate(() => {
     throw error
-  }
+  })
+  return new Promise(() => {})
 }
 
 async function closeStore(opening: Promise<Store> | null): Promise<void> {
-  const store = await opening?.catch(() => null)
+  const store = await opening
   await store?.consumer.close()
   await store?.engine.close()
 }

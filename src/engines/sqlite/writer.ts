@@ -30,6 +30,8 @@ const RETRY_MS_MAX = 8
 const LONG_MS = 8
 const CLAIM_MIN = 32
 const CLAIM_MAX = 512
+/** Where processes compete for the lock, each of them takes turns with the processor too, so a transaction lasts longer. */
+const CLAIM_SHARED_MAX = 128
 const CLAIM_STEP = 16
 /** After this time a transaction ends so that the event loop can turn. The rest goes into the next one. */
 const SLICE_MS = 6
@@ -181,6 +183,7 @@ export class Writer {
           return false
         }
         this.#rejectOverdue(error)
+        this.#claimMax = Math.min(this.#claimMax, CLAIM_SHARED_MAX)
         await systemClock.sleep(waitMs * (0.5 + this.#random()))
         waitMs = Math.min(waitMs * 2, RETRY_MS_MAX)
       }
