@@ -83,7 +83,7 @@ const KAFKA: Family = {
     'In the drain each reads the jobs that it wrote itself: those of Millrace have headers, the others have none. And the stream parses a whole fetch, there some two hundred thousand records, before it hands out the first: what the drain times of it is mostly handing out. Over the same records for all of them it is slower by far.',
     'The mixture of real work is not measured here: a log has neither priorities nor delays, and both peers handle the records of a partition one after another, so that they would be measured waiting.',
   ],
-  duration: 'about six minutes',
+  duration: 'about seven minutes',
   startServer: startKafkaBroker,
   versions: (server) => ({
     Kafka: server?.version ?? 'unknown',

@@ -1,12 +1,12 @@
 import { ratioOf, type Scenario } from '../scenario.ts'
-import { drain, enqueueTimed, steadyRate } from './draining.ts'
+import { drain, enqueueTimed, rateOfAll, steadyRate } from './draining.ts'
 
 // A07 X071
 export const drained: Scenario = {
   name: 'drain',
   title: 'Drain',
   explanation:
-    'All jobs are enqueued through the call for many, in batches of 1 000; the first batch is not timed. A worker then drains the full queue of jobs that do nothing. Its clock starts when a tenth as many jobs again have been delivered, so that start-up is not counted, and stops at the last delivery; the store is then asked whether anything is left unsettled.',
+    'All jobs are enqueued through the call for many, in batches of 1 000; the first batch is not timed. A worker then drains the full queue of jobs that do nothing. Its clock starts when a tenth as many jobs again have been delivered, so that start-up is not counted, and stops at the last delivery; the store is then asked whether anything is left unsettled. On Kafka, where that is over in a fraction of a second, it is done three times in the same process and topic, and the rates are those of all three together (once only in runs begun before 10:35 UTC on 18 November 2026).',
   metrics: [
     { key: 'rate', title: 'drained', unit: '/s' },
     { key: 'bulk', title: 'enqueued in bulk', unit: '/s' },
@@ -89,8 +89,13 @@ export const drained: Scenario = {
     const drained = Math.min(scene.sizes.drained, scene.contender.drainedMax ?? scene.sizes.drained)
     const warmup = Math.ceil(drained / 10)
     const count = warmup + drained
-    const bulk = await enqueueTimed(scene, count)
-    const { arrivedMs, faults } = await drain(scene, count)
-    return { values: { rate: steadyRate(arrivedMs, warmup), bulk }, faults }
+    const [bulks, rates, faults]: [number[], number[], string[]] = [[], [], []]
+    for (let turn = 0; turn < scene.sizes.drains; turn += 1) {
+      bulks.push(await enqueueTimed(scene, count, turn * count))
+      const emptied = await drain(scene, count, turn * count)
+      rates.push(steadyRate(emptied.arrivedMs, warmup))
+      faults.push(...emptied.faults)
+    }
+    return { values: { rate: rateOfAll(rates), bulk: rateOfAll(bulks) }, faults }
   },
 }

@@ -9,9 +9,9 @@ export async function enqueueAll(scene: Scene, count: number): Promise<void> {
   for (const batch of inBatches(makePayloads(count), contender.bulkSize)) await contender.enqueueBulk(batch)
 }
 
-/** The same, and the jobs enqueued per second after the first batch. */
-export async function enqueueTimed({ contender }: Scene, count: number): Promise<number> {
-  const [first = [], ...others] = inBatches(makePayloads(count), contender.bulkSize)
+/** The same from the job `from` on, and the jobs enqueued per second after the first batch. */
+export async function enqueueTimed({ contender }: Scene, count: number, from = 0): Promise<number> {
+  const [first = [], ...others] = inBatches(makePayloads(count, from), contender.bulkSize)
   await contender.enqueueBulk(first)
   const startedMs = performance.now()
   for (const batch of others) await contender.enqueueBulk(batch)
@@ -72,4 +72,9 @@ export function steadyRate(arrivedMs: readonly number[], warmup: number): number
   const toMs = arrivedMs.at(-1)
   if (fromMs === undefined || toMs === undefined) return 0
   return ((arrivedMs.length - warmup) / (toMs - fromMs)) * 1_000
+}
+
+/** Of equally many jobs at each of these rates: all the jobs through all the time. */
+export function rateOfAll(rates: readonly number[]): number {
+  return rates.length / rates.reduce((sum, rate) => sum + 1 / rate, 0)
 }

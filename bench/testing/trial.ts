@@ -18,6 +18,7 @@ const TINY: Sizes = {
   jobs: 300,
   singles: 75,
   drained: 300,
+  drains: 1,
   concurrency: 10,
   pickups: 20,
   claims: 10,
