@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { EngineError } from '../errors.ts'
+import type { SharedSlots } from '../job/slots.ts'
 import { exactDuration, formatDuration } from '../time/duration.ts'
 import type { Actor } from './dead-letters.ts'
 import type { Counts, Engine, Finding } from './engine.ts'
@@ -88,6 +89,30 @@ export function overrideOf({ type, who, reason, sinceMs, body }: Told): LimitOve
 /** Those of an override alone. */
 export function limitsOf({ concurrency, limit }: TypeLimits): TypeLimits {
   return { ...(concurrency !== undefined && { concurrency }), ...(limit !== undefined && { limit }) }
+}
+
+/** The limits that a definition has. */
+export interface DefinedLimits {
+  /** In one worker; `slots`: over all of them. */
+  readonly concurrency: number | null
+  readonly slots: SharedSlots | null
+  readonly limit: RateLimit | null
+}
+
+/** A concurrency that is set is of what the definition's is: of one worker, or the number over all of them. */
+export function limitsNow(defined: DefinedLimits, set: TypeLimits): DefinedLimits {
+  const limit = set.limit === undefined ? defined.limit : set.limit
+  const { concurrency, slots } = defined
+  if (set.concurrency === undefined) return { concurrency, limit, slots }
+  if (slots === null) return { concurrency: set.concurrency, limit, slots }
+  return { concurrency, limit, slots: set.concurrency === null ? null : { ...slots, max: set.concurrency } }
+}
+
+/** What a definition says, such as "concurrency 5 over all workers, no rate limit". */
+export function definedText({ concurrency, slots, limit }: DefinedLimits): string {
+  const at = limitsText({ concurrency: slots?.max ?? concurrency })
+  const over = slots === null ? '' : ` over all workers${slots.by === null ? '' : ', for each tenant'}`
+  return `${at}${over}, ${limitsText({ limit })}`
 }
 
 /** What holds now, such as "concurrency 5, at most 10 starts in 1s". */

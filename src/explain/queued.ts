@@ -1,4 +1,4 @@
-import { limitsOf } from '../engine/limits.ts'
+import { type DefinedLimits, limitsNow } from '../engine/limits.ts'
 import type { Beat, Seen } from '../engine/presence.ts'
 import { effectiveRank } from '../job/ageing.ts'
 import type { JobView } from '../job/job.ts'
@@ -19,7 +19,7 @@ const WONDER_MS = 5_000
 
 export function decideQueued(facts: Facts): Decision {
   const { job, presence } = facts
-  const workers = presence === null ? null : workersOfType(job.type, presence, limitsNow(facts).concurrency)
+  const workers = presence === null ? null : workersOfType(job.type, presence, holdingLimits(facts).concurrency)
   const holdups = [unreadable, waits, delayed, olderVersion, paused, limited, slotsTaken].flatMap(
     (look) => look(facts) ?? [],
   )
@@ -93,39 +93,39 @@ function paused({ pause }: Facts): Reason | null {
   return pause === null ? null : { kind: 'paused', pause }
 }
 
-/** Those of the definition, as far as it is known, unless an operator has set others. */
-function limitsNow({ definition, override }: Facts) {
-  return {
-    concurrency: definition?.concurrency ?? null,
-    limit: definition?.limit ?? null,
-    ...(override !== null && limitsOf(override)),
-  }
+/** Those of the definition, or what its workers say of it, unless an operator has set others. */
+function holdingLimits(facts: Facts): DefinedLimits {
+  const { override } = facts
+  const defined = definedLimits(facts)
+  return override === null ? defined : limitsNow(defined, override)
+}
+
+function definedLimits({ definition, presence, job }: Facts): DefinedLimits {
+  if (definition !== null) return definition
+  const told = presence?.beats.find(({ type, work }) => type === job.type && work?.slots !== undefined)
+  return { concurrency: null, limit: null, slots: told?.work?.slots ?? null }
 }
 
 /** That it is an operator's limit, where one holds the job back. */
-function limitNotes({ override }: Facts, reasons: readonly Reason[]): readonly Note[] {
+function limitNotes(facts: Facts, reasons: readonly Reason[]): readonly Note[] {
+  const { override } = facts
   if (override === null) return []
+  const ofConcurrency = definedLimits(facts).slots === null ? 'slots-busy' : 'slots-taken'
   const isWhy = ({ kind }: Reason): boolean =>
     (kind === 'limit-reached' && override.limit !== undefined) ||
-    (kind === 'slots-busy' && override.concurrency !== undefined)
+    (kind === ofConcurrency && override.concurrency !== undefined)
   return reasons.some(isWhy) ? [{ kind: 'limits-changed', override }] : []
 }
 
 /** Starts that were seen are a lower bound: a job that was given back since no longer tells when it started. */
 function limited(facts: Facts): Reason | null {
-  const { limit } = limitsNow(facts)
+  const { limit } = holdingLimits(facts)
   if (limit === null) return null
   const starts = startsWithin(facts, limit.perMs)
   const leaving = starts[limit.max - 1]
   if (leaving === undefined) return null
   const jobs = starts.slice(0, limit.max).map(({ job }) => explainedJob(job))
   return { kind: 'limit-reached', ...limit, untilMs: leaving.atMs + limit.perMs, jobs }
-}
-
-/** Those of the definition, or as its workers say. */
-function slotsOf({ definition, presence, job }: Facts): SharedSlots | null {
-  if (definition !== null) return definition.slots
-  return presence?.beats.find(({ type, work }) => type === job.type && work?.slots !== undefined)?.work?.slots ?? null
 }
 
 /** An expired lease has its slot until the job is recovered. */
@@ -135,7 +135,7 @@ function holdersOf({ job, peers }: Facts, slots: SharedSlots): readonly JobView[
 }
 
 function slotsTaken(facts: Facts): Reason | null {
-  const slots = slotsOf(facts)
+  const slots = holdingLimits(facts).slots
   const holders = slots === null ? [] : holdersOf(facts, slots)
   if (slots === null || holders.length < slots.max) return null
   const tenant = slots.by === null ? null : slotGroup(facts.job.tenant, slots)
@@ -193,7 +193,7 @@ function agedNotes({ job, nowMs }: Facts, ageings: readonly (number | null)[]): 
 function othersFirst(facts: Facts, ageings: readonly (number | null)[]): Reason | null {
   const { job, peers, nowMs } = facts
   // The jobs of other tenants stand in no order with it where each has slots of its own.
-  const slots = slotsOf(facts) ?? { by: null }
+  const slots = holdingLimits(facts).slots ?? { by: null }
   const isFirst = (peer: JobView): boolean =>
     slotGroup(peer.tenant, slots) === slotGroup(job.tenant, slots) &&
     peer.runAtMs <= nowMs &&
@@ -226,7 +226,7 @@ function dueNotes(facts: Facts, workers: WorkersOfType | null, main: Reason): re
   if (main.kind !== 'due' || nowMs - job.runAtMs < WONDER_MS) return []
   const starts = definition === null ? startsWithin(facts, STARTS_TOLD_MS).length : 0
   const quiet = quietWorkers(workers, nowMs)
-  const slots = facts.peers.inProgress.isAll ? null : slotsOf(facts)
+  const slots = facts.peers.inProgress.isAll ? null : holdingLimits(facts).slots
   return [
     ...(slots === null ? [] : [{ kind: 'maybe-slots-taken', ...slots } as const]),
     ...(quiet === null ? [] : [quiet]),

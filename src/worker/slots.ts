@@ -1,6 +1,6 @@
 import type { TypeTally } from '../engine/history/tally.ts'
 import { IndexedSet } from '../engine/indexed-set.ts'
-import type { RateLimit, TypeLimits } from '../engine/limits.ts'
+import { limitsNow, type RateLimit, type TypeLimits } from '../engine/limits.ts'
 import { MillraceError, OptionError } from '../errors.ts'
 import type { MillEvents } from '../events.ts'
 import type { AnyJob } from '../job/definition.ts'
@@ -134,15 +134,6 @@ function roomOf({ concurrency, running }: WorkedType): number {
 
 function isLimited({ concurrency, limit, slots }: WorkedType): boolean {
   return concurrency !== null || limit !== null || slots !== null
-}
-
-/** A concurrency that is set is of what the definition's is: of one worker, or the number over all of them. */
-function limitsNow(definition: AnyJob, set: TypeLimits): Pick<WorkedType, 'concurrency' | 'limit' | 'slots'> {
-  const limit = set.limit === undefined ? definition.limit : set.limit
-  const { concurrency, slots } = definition
-  if (set.concurrency === undefined) return { concurrency, limit, slots }
-  if (slots === null) return { concurrency: set.concurrency, limit, slots }
-  return { concurrency, limit, slots: set.concurrency === null ? null : { ...slots, max: set.concurrency } }
 }
 
 function isSameRate(one: RateLimit | null, other: RateLimit | null): boolean {

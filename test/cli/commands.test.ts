@@ -102,6 +102,25 @@ describe('commands', () => {
     assert.match(page, new RegExp(`add --before ${ids[1]}\n$`))
   })
 
+  it('searches, and lists by tags, which a search may say too', async (t) => {
+    const { cli, json, enqueue } = await store(t)
+    const first = await enqueue('a', '{"to":"ada"}', '--tag', 'import-7', 'urgent')
+    const second = await enqueue('b', '{"to":"bob"}', '--tag', 'import-7', '--key', 'invoice-1')
+    await enqueue('b', '{"to":"eve"}')
+    const found = async (...args: string[]) => (await json('jobs', ...args)).map((job) => job.id)
+    assert.deepEqual(await found('--tag', 'import-7'), [second, first])
+    assert.deepEqual(await found('--tag', 'import-7', 'urgent'), [first])
+    assert.deepEqual(await found('--tag', 'import-7', '--type', 'b'), [second])
+    assert.deepEqual(await found('--search', 'tag:import-7 type:a since:1h'), [first])
+    assert.deepEqual(await found('--search', 'payload.to:bob', '--status', 'queued'), [second])
+    assert.deepEqual(await found('--search', 'invoice-1'), [second])
+    assert.deepEqual(await found('--tag', 'import-7', '--limit', '1'), [second])
+    assert.deepEqual(await found('--search', 'tag:import-8'), [])
+    assert.match(await cli('jobs', '--search', 'tag:import-8'), /^No jobs/)
+    const refused = await runCli(['jobs', '--search', 'since:soon', '--engine', 'memory:'])
+    assert.notEqual(refused.code, 0)
+  })
+
   it('fits a table to the terminal', async (t) => {
     const { url, enqueue } = await store(t)
     const id = await enqueue('a-rather-long-type-of-a-job', '{}')

@@ -80,6 +80,11 @@ describe('dead list and show', () => {
       [second, first],
     )
     assert.equal('payload' in Object(letters[0]?.job), false)
+    const found = await json('dead', 'list', '--search', 'type:bill error:"invoice 2"')
+    assert.deepEqual(
+      found.map(({ job }) => Reflect.get(Object(job), 'id')),
+      [second],
+    )
     assert.deepEqual(await json('dead', 'list', '--older-than', '1h'), [])
     assert.equal((await json('dead', 'list', '--newer-than', '1h', '--limit', '1')).length, 1)
   })

@@ -13,7 +13,7 @@ async function store(t: TestContext) {
   return { mill, cli }
 }
 
-const bill = defineJob({ type: 'bill', run: () => null })
+const bill = defineJob({ type: 'bill', concurrency: { max: 8 }, run: () => null })
 
 /** Resolves when others can see it: a start waits for the first beat, but not for ever. */
 async function startWorker(mill: Mill, concurrency = 10): Promise<void> {
@@ -72,14 +72,20 @@ describe('limits', () => {
     assert.deepEqual((await heeded).types, [{ type: 'bill', concurrency: 5, limit: { max: 10, perMs: 90_000 } }])
     const again = await cli('limits', 'set', 'bill', '--rate', 'none')
     assert.equal(again.out, 'bill: concurrency 5, no rate limit (before: concurrency 5, at most 10 starts in 90s)\n')
-    assert.match((await cli('limits', 'list')).out, /bill +concurrency 5, no rate limit +\d+/)
+    const sides = /bill +concurrency 5, no rate limit +concurrency 8 over all workers, no rate limit +\d+/
+    assert.match((await cli('limits', 'list')).out, sides)
     const [listed] = jsonLines((await cli('limits', '--json')).out)
     assert.deepEqual([listed?.type, listed?.concurrency, listed?.limit], ['bill', 5, null])
+    assert.deepEqual(listed?.defined, { concurrency: null, slots: { max: 8, by: null }, limit: null })
+    await cli('limits', 'set', 'unknown', '--concurrency', '1')
+    assert.match((await cli('limits')).out, /unknown +concurrency 1 +not known/)
+    await cli('limits', 'reset', 'unknown')
     const dry = await cli('limits', 'reset', 'bill', '--dry-run')
     assert.equal(dry.out, 'would reset bill: concurrency 5, no rate limit\n')
     assert.equal((await cli('limits', 'reset', 'bill')).out, 'bill has the limits of its definition\n')
     assert.equal((await cli('limits', 'reset', 'bill')).out, 'the limits of bill were not changed\n')
-    const [reset, , first] = jsonLines((await cli('audit', '--json')).out)
+    const audit = jsonLines((await cli('audit', '--json')).out).filter(({ type }) => type === 'bill')
+    const [reset, , first] = audit
     assert.deepEqual([reset?.action, reset?.before], ['limits-reset', { concurrency: 5, limit: null }])
     assert.deepEqual([first?.who, first?.reason, first?.before], ['ann', 'slow', {}])
   })

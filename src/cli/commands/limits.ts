@@ -1,5 +1,7 @@
 import type { Command } from 'commander'
-import { type LimitOverride, limitsText } from '../../engine/limits.ts'
+import type { Mill } from '../../client/mill.ts'
+import { publishedDefinition } from '../../engine/definitions.ts'
+import { type DefinedLimits, definedText, type LimitOverride, limitsText } from '../../engine/limits.ts'
 import { omitUndefined } from '../../job/known-options.ts'
 import { concurrencyOrNone, rateOrNone } from '../arguments.ts'
 import { type Cli, examples, type SharedOptions, userName, withExistingMill } from '../cli.ts'
@@ -42,7 +44,9 @@ function addList(limits: Command, cli: Cli): void {
   limits
     .command('list', { isDefault: true })
     .summary('list limits that were changed')
-    .description('List the types whose limits were changed and not reset, with who changed them and why.')
+    .description(
+      'List the types whose limits were changed and not reset, with what their definitions say, who changed them and why.',
+    )
     .addHelpText(
       'after',
       examples([
@@ -52,17 +56,36 @@ function addList(limits: Command, cli: Cli): void {
     )
     .action(async (_options, command: Command) => {
       const flags = command.optsWithGlobals<SharedOptions>()
-      const overrides = await withExistingMill(cli, flags, (mill) => mill.limits.list())
+      const overrides = await withExistingMill(cli, flags, listed)
       if (flags.json) for (const override of overrides) cli.terminal.print(JSON.stringify(override))
       else if (overrides.length === 0) cli.terminal.print('No limits were changed.')
       else printOverrides(cli, overrides)
     })
 }
 
-function printOverrides({ terminal, clock }: Cli, overrides: readonly LimitOverride[]): void {
+interface Listed extends LimitOverride {
+  /** What the worker that started last has said; null if none has. */
+  readonly defined: DefinedLimits | null
+}
+
+async function listed({ engine, limits }: Mill): Promise<readonly Listed[]> {
+  const overrides = await limits.list()
+  return Promise.all(
+    overrides.map(async (override) => {
+      const facts = engine.records === undefined ? null : await publishedDefinition(engine.records, override.type)
+      return {
+        ...override,
+        defined: facts && { concurrency: facts.concurrency, slots: facts.slots, limit: facts.limit },
+      }
+    }),
+  )
+}
+
+function printOverrides({ terminal, clock }: Cli, overrides: readonly Listed[]): void {
   const columns = [
     { title: 'TYPE' },
     { title: 'LIMITS' },
+    { title: 'DEFINED' },
     { title: 'FOR', align: 'right' },
     { title: 'WHO' },
     { title: 'REASON' },
@@ -70,6 +93,7 @@ function printOverrides({ terminal, clock }: Cli, overrides: readonly LimitOverr
   const rows = overrides.map((override) => [
     printable(override.type),
     limitsText(override),
+    override.defined === null ? 'not known' : definedText(override.defined),
     formatDuration(Math.max(0, clock.nowMs() - override.sinceMs)),
     printable(override.who),
     printable(override.reason),
