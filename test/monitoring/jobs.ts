@@ -23,6 +23,9 @@ export const doomed = defineJob({
 
 export const brief = defineJob({ type: 'brief', removeOnComplete: true, run: () => 'gone' })
 
+/** Says something, in a flow and by a schedule where an engine has them. */
+export const told = defineJob({ type: 'told', run: ({ log }) => log.info('said', { part: 1 }) })
+
 /** Paused where an engine can. */
 export const held = defineJob({ type: 'held', run: () => 'done' })
 
