@@ -48,8 +48,8 @@ const OPTIONS = `CASE WHEN n % 20 = 3 THEN '{"tags":["import-' || (n / 10000) ||
 const KEY = `CASE WHEN n % 50 = 7 THEN 'order-' || (n % 1000000) END`
 
 const FILL_SQLITE = `
-WITH RECURSIVE numbers(n) AS (SELECT :first UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < :end),
-  rows(n, ms, at) AS (SELECT n, ms, strftime('%Y-%m-%dT%H:%M:%fZ', ms / 1000.0, 'unixepoch') FROM (SELECT n, :startMs + n * ${SPREAD_MS} / :jobs AS ms FROM numbers))
+WITH RECURSIVE numbers(n) AS (SELECT CAST(:first AS INTEGER) UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < :end),
+  rows(n, ms, at) AS (SELECT n, ms, strftime('%Y-%m-%dT%H:%M:%fZ', ms / 1000.0, 'unixepoch') FROM (SELECT n, CAST(:startMs AS INTEGER) + n * ${SPREAD_MS} / CAST(:jobs AS INTEGER) AS ms FROM numbers))
 INSERT INTO job_queue (id, type, status, priority, attempts, max_retries, payload, created_at, updated_at, scheduled_at,
   started_at, completed_at, duration_ms, error_record, error, tenant, options, released_key)
 SELECT ${ulidSql('ms', `printf('%016d', n)`).replaceAll('::int', '')}, 'type-' || (n % ${TYPES}), ${STATE_SQLITE}, 1 + n % 10, iif(${FINISHED}, 1, 0), 3, ${PAYLOAD}, at, at, at,
@@ -70,8 +70,15 @@ SELECT ${ulidSql('ms', `lpad(n::text, 16, '0')`)}, 'type-' || (n % ${TYPES}), ${
 FROM (SELECT n, ms, to_timestamp(ms / 1000.0) AS at FROM (
   SELECT n, $2::bigint + n::bigint * ${SPREAD_MS} / $1::int AS ms FROM generate_series(0, $1::int - 1) AS n) AS numbers) AS rows`
 
-export function fillSqlite(file: string, { startMs, jobs }: Filling): void {
+/** Answers with what the store has: jobs of an earlier filling stay. */
+export function fillSqlite(file: string, given: Filling): Filling {
   const db = new DatabaseSync(file, { timeout: 10_000 })
+  const first = db.prepare('SELECT created_at FROM job_queue ORDER BY id LIMIT 1').get()
+  if (first !== undefined) {
+    db.close()
+    return { ...given, startMs: Date.parse(String(first.created_at)) }
+  }
+  const { startMs, jobs } = given
   db.exec('PRAGMA synchronous = off; PRAGMA cache_size = -262144')
   const fill = db.prepare(FILL_SQLITE)
   for (let first = 0; first < jobs; first += CHUNK) {
@@ -81,11 +88,16 @@ export function fillSqlite(file: string, { startMs, jobs }: Filling): void {
   db.exec(TAG_SQLITE)
   db.exec('PRAGMA wal_checkpoint(truncate)')
   db.close()
+  return given
 }
 
-export function fillPostgres(url: string, { startMs, jobs }: Filling): Promise<void> {
+/** Answers with what the store has: jobs of an earlier filling stay. */
+export function fillPostgres(url: string, given: Filling): Promise<Filling> {
   return withClient(url, async (client) => {
-    await client.query(FILL_POSTGRES, [jobs, startMs])
+    const { rows } = await client.query('SELECT created_at FROM jobs ORDER BY id::text LIMIT 1')
+    if (rows[0] !== undefined) return { ...given, startMs: rows[0].created_at.getTime() }
+    await client.query(FILL_POSTGRES, [given.jobs, given.startMs])
     await client.query('VACUUM ANALYZE jobs, millrace_tags')
+    return given
   })
 }

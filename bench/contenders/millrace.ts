@@ -208,7 +208,9 @@ const installedStarts: Starting = {
 const onSqlite = (synchronous: 'full' | 'normal'): Form => ({
   url: (place) => `sqlite:${fileOf(place)}?synchronous=${synchronous}`,
   fill: async (place, levels) => fillJobQueue(fileOf(place), TYPE, levels),
-  fillAll: async (place, jobs) => fillSqlite(fileOf(place), filling(jobs)),
+  async fillAll(place, jobs) {
+    fillSqlite(fileOf(place), filling(jobs))
+  },
   starting: installedStarts,
 })
 
@@ -225,7 +227,9 @@ const FORMS: Readonly<Record<string, Form>> = {
     url: (place) => `${databaseOf(place)}?pool=${CONNECTIONS}`,
     migrates: true,
     fill: (place, levels) => fillJobs(databaseOf(place), TYPE, levels),
-    fillAll: (place, jobs) => fillPostgres(databaseOf(place), filling(jobs)),
+    async fillAll(place, jobs) {
+      await fillPostgres(databaseOf(place), filling(jobs))
+    },
   },
   'millrace-redis': { url: databaseOf },
   'millrace-kafka': { url: databaseOf },

@@ -1,7 +1,7 @@
 import { OptionError } from '../errors.ts'
 import { type OptionNames, refuseUnknown } from '../job/known-options.ts'
 import type { Clock } from '../time/clock.ts'
-import { pinned, type Selection, type Target } from './selection.ts'
+import { diedAtMs, pinned, type Selection, type Target } from './selection.ts'
 
 /**
  * Why a letter was left alone. `changed`: it is no longer a dead letter, its key is taken, or a newer version exists.
@@ -87,7 +87,7 @@ export async function runBulk<Item extends Target>(bulk: Bulk<Item>, options: Bu
     refused[why] = (refused[why] ?? 0) + 1
   }
   let [seen, acted, done, interrupted] = [0, 0, 0, signal?.aborted ?? false]
-  let newest: Item | undefined
+  let newestAtMs: number | undefined
   const progress = (): BulkProgress => ({ seen, done, refused: { ...refused }, total: bulk.total })
   for await (const page of interrupted ? [] : bulk.pages(pageMax)) {
     const pageStartedMs = bulk.clock.monotonicMs()
@@ -101,7 +101,7 @@ export async function runBulk<Item extends Target>(bulk: Bulk<Item>, options: Bu
     }
     const answers = dryRun ? admitted.map(() => true) : await bulk.act(admitted)
     acted += admitted.length
-    newest ??= page[0]
+    if (page[0] !== undefined) newestAtMs ??= diedAtMs(page[0])
     for (const answer of answers) {
       if (answer) done += 1
       else refuse(bulk.refusal ?? 'changed')
@@ -116,7 +116,12 @@ export async function runBulk<Item extends Target>(bulk: Bulk<Item>, options: Bu
     if (interrupted || acted >= bulk.limit) break
   }
   const count = Number.isFinite(bulk.limit) ? acted : seen
-  return { ...progress(), dryRun, interrupted, selection: pinned(bulk.selection, newest, interrupted ? null : count) }
+  return {
+    ...progress(),
+    dryRun,
+    interrupted,
+    selection: pinned(bulk.selection, newestAtMs, interrupted ? null : count),
+  }
 }
 
 /** Force overrides what the desk would rather not do, not what cannot be done. */

@@ -14,7 +14,7 @@ import { type Clock, systemClock } from '../time/clock.ts'
 import { checkActor, type DeskActor } from './actor.ts'
 import { type Bulk, type BulkOptions, type BulkOutcome, runBulk } from './bulk.ts'
 import { isHashOf, noteEdit } from './edit-note.ts'
-import { type Causes, groupLetters, type LetterGroup } from './groups.ts'
+import { type Causes, countedPages, groupLetters, type LetterGroup } from './groups.ts'
 import { AUDIT_NAMES, DESK_NAMES, type DeskOptions, type DeskStore } from './options.ts'
 import {
   bounded,
@@ -102,7 +102,8 @@ export class Desk {
   /** The same, with totals. An aborted `signal` ends the counting early. */
   async causes(filter: LetterFilter = {}, options: { readonly signal?: AbortSignal } = {}): Promise<Causes> {
     const chosen = bounded(filter, this.#clock)
-    return groupLetters(this.#found(chosen, GROUP_PAGE), chosen, options.signal)
+    const listed = () => this.#found(chosen, GROUP_PAGE)
+    return groupLetters(countedPages(this.#letters, chosen, listed), chosen, options.signal)
   }
 
   async show(id: string): Promise<ShownLetter> {

@@ -27,7 +27,7 @@ export function normalise(message: string): string {
  * @example
  * fingerprint('bill', { name: 'Error', code: null, message: 'no invoice 42', stack: null }) // the same as for invoice 43
  */
-export function fingerprint(type: string, error: ErrorRecord): string {
+export function fingerprint(type: string, error: Pick<ErrorRecord, 'name' | 'code' | 'message'>): string {
   const cause = [type, error.name, error.code ?? '', normalise(error.message)].join('\n')
   return createHash('sha256').update(cause).digest('hex').slice(0, 12)
 }

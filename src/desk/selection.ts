@@ -99,17 +99,20 @@ export function letterMatcher(
     (fingerprint === undefined || letter.fingerprint === fingerprint) && (matches === null || matches(letter.job))
 }
 
+export function diedAtMs({ job }: Target): number {
+  return job.completedAtMs ?? job.updatedAtMs
+}
+
 /**
- * The same selection without letters that die later. `newest` is the first letter found; `count` is how many were found,
- * or null if not all were counted. Letters are listed by time of death, so the time of the newest one excludes later ones.
- * The count bounds what a machine whose clock is behind could add.
+ * The same selection without letters that die later. `newestAtMs` is when the newest letter found died; `count` is how many
+ * were found, or null if not all were counted. Letters are listed by time of death, so the time of the newest one excludes
+ * later ones. The count bounds what a machine whose clock is behind could add.
  */
-export function pinned(selection: Selection, newest: Target | undefined, count: number | null): Selection {
+export function pinned(selection: Selection, newestAtMs: number | undefined, count: number | null): Selection {
   if ('ids' in selection) return selection
   // Matches nothing, now and later.
-  if (newest === undefined) return { ...selection, beforeMs: 0 }
-  const beforeMs = (newest.job.completedAtMs ?? newest.job.updatedAtMs) + 1
-  return { ...selection, beforeMs, ...(count !== null && { limit: count }) }
+  if (newestAtMs === undefined) return { ...selection, beforeMs: 0 }
+  return { ...selection, beforeMs: newestAtMs + 1, ...(count !== null && { limit: count }) }
 }
 
 /**

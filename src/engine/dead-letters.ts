@@ -26,6 +26,24 @@ export interface DeadLetterFilter {
   readonly after?: { readonly completedAtMs: number; readonly id: string }
 }
 
+/** Letters of one type with one error, as far as a store tells errors apart. */
+export interface LetterCause {
+  readonly type: string
+  readonly error: Pick<ErrorRecord, 'name' | 'code' | 'message'>
+  readonly count: number
+  /** When the first of them died. */
+  readonly oldestAtMs: number
+  readonly newestAtMs: number
+  readonly newestId: string
+}
+
+/** A page of letters, counted. */
+export interface LetterCauses {
+  readonly causes: readonly LetterCause[]
+  /** The last letter of the page; null at the end. */
+  readonly last: DeadLetterFilter['after'] | null
+}
+
 /** A payload that takes the place of the stored one, as text that the desk has checked. */
 export interface PayloadEdit {
   readonly payload: string
@@ -158,6 +176,8 @@ export interface DeadLetters {
    * discarded, in the order of `ids`.
    */
   list(filter: DeadLetterFilter | { readonly ids: readonly string[] }): Promise<readonly DeadLetter[]>
+  /** The letters that `list` would answer with, counted by their errors: for stores that read these faster than whole jobs. */
+  causes?(filter: DeadLetterFilter): Promise<LetterCauses>
   /**
    * Back to the queue under its own id, with all its options, its tenant and its key, no attempts used and `replays`
    * one higher. False unless it is a dead letter, so of two callers that replay one letter, one succeeds. `edit` is for a

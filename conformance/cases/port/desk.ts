@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict'
 import { openDesk } from '../../../src/desk/desk.ts'
-import type { Actor, DeadLetters } from '../../../src/engine/dead-letters.ts'
+import type {
+  Actor,
+  DeadLetterFilter,
+  DeadLetters,
+  LetterCause,
+  LetterCauses,
+} from '../../../src/engine/dead-letters.ts'
 import type { CaseFile } from '../../case.ts'
 import { deadLetters, inspection, keys, looking, need } from '../../needs.ts'
 import { complete, dead, type Stage } from '../../stage.ts'
@@ -24,6 +30,18 @@ async function bury(stage: Stage, fields: Parameters<Stage['put']>[0] = {}): Pro
 
 const listed = async (stage: Stage, filter: Partial<Parameters<DeadLetters['list']>[0]> = {}) =>
   (await letters(stage).list({ limit: 100, ...filter })).map(({ job }) => job.id)
+
+/** How many letters of one cause, counted page by page, and the newest of them. */
+async function counted(stage: Stage, filter: DeadLetterFilter): Promise<[count: number, newestId: string | undefined]> {
+  const found: LetterCause[] = []
+  let after: LetterCauses['last'] = null
+  do {
+    const page: LetterCauses | undefined = await letters(stage).causes?.(after ? { ...filter, after } : filter)
+    found.push(...(page?.causes ?? []))
+    after = page?.last ?? null
+  } while (after !== null)
+  return [found.reduce((sum, { count }) => sum + count, 0), found[0]?.newestId]
+}
 
 const actions = async (stage: Stage) => (await letters(stage).audit({ limit: 100 })).map(({ action }) => action)
 
@@ -55,6 +73,12 @@ export const deskActs: CaseFile = {
         const newestMs = (await letters(stage).list({ limit: 1 }))[0]?.job.completedAtMs ?? 0
         assert.deepEqual(await listed(stage, { sinceMs: newestMs }), pages.slice(0, 1))
         assert.deepEqual(await listed(stage, { beforeMs: newestMs }), pages.slice(1))
+        const wanted = { type: stage.type, limit: 2 }
+        if (letters(stage).causes === undefined) return
+        assert.deepEqual(await counted(stage, wanted), [5, pages[0]])
+        assert.deepEqual(await counted(stage, { ...wanted, beforeMs: newestMs }), [4, pages[1]])
+        assert.deepEqual(await counted(stage, { ...wanted, sinceMs: newestMs }), [1, pages[0]])
+        assert.deepEqual(await counted(stage, { ...wanted, type: 'none' }), [0, undefined])
       },
     },
     {

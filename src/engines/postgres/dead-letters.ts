@@ -32,18 +32,21 @@ import { isForbidden, isKeyTaken } from './faults.ts'
 import { event, LIVE, ms, NOW, UNLEASED, viewColumns } from './fragments.ts'
 import { FIND_JOBS, findRow, LOCK_JOBS } from './inspector.ts'
 import { isLatest } from './latest-keys.ts'
+import { countCauses } from './letter-causes.ts'
 import type { Names } from './names.ts'
 import { keyOf, toView, type ViewRow } from './rows.ts'
 
 const DEAD = `status = 'failed' AND ended IS NULL`
 
 /** Newest first. A null parameter filters nothing. */
-export const LIST_DEAD = ({ jobs }: Names): string => `
-SELECT ${viewColumns('job')}, ${NOW} AS now FROM ${jobs} AS job
+export const listDead = (columns: string, { jobs }: Names): string => `
+SELECT ${columns} FROM ${jobs} AS job
 WHERE ${DEAD} AND type IS NOT NULL AND ($2::text IS NULL OR type = $2)
   AND ($3::timestamptz IS NULL OR completed_at >= $3) AND ($4::timestamptz IS NULL OR completed_at < $4)
   AND ($5::timestamptz IS NULL OR (completed_at, id::text) < ($5, $6::text))
 ORDER BY completed_at DESC, job.id::text DESC LIMIT $7`
+
+export const LIST_DEAD = (names: Names): string => listDead(`${viewColumns('job')}, ${NOW} AS now`, names)
 
 /** Back to the queue with all its options. Only the record of the failure goes. */
 export const REQUEUE_DEAD = ({ jobs, payloadType }: Names): string => `
@@ -117,7 +120,10 @@ export function createDeadLetters(core: PostgresCore): DeadLetters {
   return {
     list: (filter) =>
       core.call('dead letters', async (database) => {
-        if (!('ids' in filter)) return (await listRows(database, filter)).map((row) => toDeadLetter(toView(row)))
+        if (!('ids' in filter)) {
+          const rows = await database.rows<ViewRow>(LIST_DEAD, ...boundsOf(filter))
+          return rows.map((row) => toDeadLetter(toView(row)))
+        }
         const rows = await database.rows<ViewRow>(FIND_JOBS, filter.ids)
         const views = new Map(rows.map((row) => [row.id, toView(row)]))
         return filter.ids
@@ -125,6 +131,7 @@ export function createDeadLetters(core: PostgresCore): DeadLetters {
           .filter(isLetter)
           .map(toDeadLetter)
       }),
+    causes: (filter) => core.call('dead letters', (database) => countCauses(database, filter)),
     requeue: (ids, by, edit) =>
       act(ids, { action: 'replay', by, ...(edit && { edit: edit.note }) }, (queries, row) =>
         requeue(queries, row, edit),
@@ -137,10 +144,9 @@ export function createDeadLetters(core: PostgresCore): DeadLetters {
   }
 }
 
-function listRows(queries: Queries, filter: DeadLetterFilter): Promise<readonly ViewRow[]> {
+export function boundsOf(filter: DeadLetterFilter): (string | number | null)[] {
   const time = (ms: number | undefined): string | null => (ms === undefined ? null : toIso(ms))
-  return queries.rows<ViewRow>(
-    LIST_DEAD,
+  return [
     filter.type ?? null,
     time(filter.sinceMs),
     time(filter.beforeMs),
@@ -148,7 +154,7 @@ function listRows(queries: Queries, filter: DeadLetterFilter): Promise<readonly 
     filter.after?.id ?? null,
     // Postgres takes null as no limit.
     Number.isFinite(filter.limit) ? filter.limit : null,
-  )
+  ]
 }
 
 /** Changes the row of a letter that allows the act. False when something else is in the way. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { causesBothWays } from '../../../test/fixtures/causes-both-ways.ts'
 import { newJob } from '../../../test/fixtures/new-job.ts'
 import { dropSchema, postgresServer, query, schemaUrl } from '../../../test/servers/postgres.ts'
 import type { Consumer, Engine } from '../../engine/engine.ts'
@@ -44,6 +45,19 @@ describe('rows that other programs write into Postgres', () => {
     assert.deepEqual([lease.attempt, lease.job.attempts, lease.job.priority], [1, 3, 5])
     assert.deepEqual(await consumer.settle([{ lease, outcome: complete }]), [])
     assert.equal((await engine.inspector?.find([lease.job.id]))?.[0]?.state, 'completed')
+  })
+
+  test('their dead letters are counted by the causes that the letters show', async () => {
+    const record = `{"name":"TypeError","code":"E1","message":"no invoice 5","stack":"at`
+    await psql(`insert into @jobs (id, type, status, completed_at, fail_code, fail_reason, error_record) values
+      ('silent', 'dead', 'failed', now(), null, null, null), ('code', 'dead', 'failed', now(), 'E4', null, null),
+      ('text', 'dead', 'failed', now(), null, 'no invoice 4', null), ('more', 'dead', 'failed', now(), null, 'no invoice 6', null),
+      ('record', 'dead', 'failed', now(), 'x', 'y', '${record} 1"}'), ('other', 'dead', 'failed', now(), null, null, '${record} 2"}'),
+      ('short', 'dead', 'failed', null, null, null, '{"name":"Odd","message":"m"}')`)
+    const { counted, listed } = await causesBothWays(engine)
+    assert.deepEqual(counted, listed)
+    assert.deepEqual([counted.seen, counted.groups.map(({ count }) => count).sort()], [7, [1, 1, 1, 2, 2]])
+    await psql(`delete from @jobs where type = 'dead'`)
   })
 
   // E41 E42 X178

@@ -6,6 +6,7 @@ import { CLAIM_AGED } from './claim.ts'
 import { COMPLETE, COMPLETE_THERE } from './complete.ts'
 import type { Statement } from './database.ts'
 import { LOOK_AT_LEASES, RENEW } from './leases.ts'
+import { COUNT_CAUSES } from './letter-causes.ts'
 import { namesIn } from './names.ts'
 import { CLAIM_LIMITED_AGED } from './rate-limits.ts'
 import { REMOVE_FINISHED } from './retention.ts'
@@ -67,6 +68,22 @@ for (const [name, statement, values] of [
     assert.ok(Math.max(...read) <= 200, plan)
   })
 }
+
+test('COUNT_CAUSES reads a page of dead letters along their index', async () => {
+  const client = new pg.Client({ connectionString: server.url })
+  await client.connect()
+  await client.query('BEGIN')
+  await client.query(`UPDATE ${schema}.jobs SET status = 'failed', completed_at = now() WHERE right(id, 1) = '7'`)
+  await client.query(`ANALYZE ${schema}.jobs`)
+  const text = `EXPLAIN (ANALYZE, TIMING OFF, COSTS OFF) ${COUNT_CAUSES(namesIn(schema))}`
+  const { rows } = await client.query(text, [null, null, null, null, '2100-01-01T00:00:00Z', 'z', 100])
+  await client.query('ROLLBACK')
+  await client.end()
+  const plan = rows.map((row) => String(row['QUERY PLAN'])).join('\n')
+  assert.match(plan, /Index Scan Backward using idx_jobs_dead/, plan)
+  const read = [...plan.matchAll(/rows=(\d+)/g)].map(([, count]) => Number(count))
+  assert.ok(Math.max(...read) <= 100, plan)
+})
 
 // A pooler, or a pool of the user's own, takes none of the settings that our own connections have.
 for (const [name, statement, values] of cases) {

@@ -10,6 +10,8 @@ import {
   ERASED,
   erasedView,
   type LetterAction,
+  type LetterCause,
+  type LetterCauses,
 } from '../../engine/dead-letters.ts'
 import type { JobEventName, JobView } from '../../job/job.ts'
 
@@ -40,8 +42,44 @@ export function allows(action: LetterAction, job: JobView): boolean {
   }
 }
 
+const NO_ERROR = { name: 'Error', code: null, message: 'no error was recorded', stack: null }
+
 export function toDeadLetter(job: JobView): DeadLetter {
-  return { job, error: job.error ?? { name: 'Error', code: null, message: 'no error was recorded', stack: null } }
+  return { job, error: job.error ?? NO_ERROR }
+}
+
+/** Letters of one page with one error, without its stack. Times of death stand with their letters: `<time>|<id>`. */
+export interface CauseRow {
+  readonly type: string
+  readonly name: string
+  readonly code: string | null
+  /** Null if no error was recorded. */
+  readonly message: string | null
+  readonly count: number
+  readonly oldest: string
+  readonly newest: string
+  /** The last of the page; null if another program has written no time of death, which has no place in it. */
+  readonly last: string | null
+}
+
+/** `rows`: the letters of one page of at most `limit`. */
+export function toLetterCauses(
+  rows: readonly CauseRow[],
+  limit: number,
+  timeOf: (text: string) => number,
+): LetterCauses {
+  const placeOf = (text: string) => {
+    const end = text.indexOf('|')
+    return { completedAtMs: timeOf(text.slice(0, end)), id: text.slice(end + 1) }
+  }
+  const causes = rows.map(({ type, name, code, message, count, oldest, newest }): LetterCause => {
+    const { completedAtMs: newestAtMs, id: newestId } = placeOf(newest)
+    const error = message === null ? NO_ERROR : { name, code, message }
+    return { type, error, count, oldestAtMs: placeOf(oldest).completedAtMs, newestAtMs, newestId }
+  })
+  const seen = rows.reduce((sum, { count }) => sum + count, 0)
+  const [last] = rows.flatMap((row) => row.last ?? []).sort()
+  return { causes, last: last === undefined || seen < limit ? null : placeOf(last) }
 }
 
 interface ActEvent {

@@ -29,14 +29,15 @@ import { takeKey } from './enqueue.ts'
 import { recordEvent } from './history.ts'
 import { findRow } from './inspector.ts'
 import { isLatest } from './latest-keys.ts'
+import { countCauses } from './letter-causes.ts'
 import { parse, toView, UNLEASED, VIEW_COLUMNS, type ViewRow } from './rows.ts'
 import { forgetTags } from './tags.ts'
 import { rewriteFile } from './vacuum.ts'
 
 const DEAD = `status = 'dead_letter' AND ended IS NULL`
 
-/** One text for each set of filters, so that each uses the index. */
-function listDead(filter: DeadLetterFilter): string {
+/** The columns of the letters of a page. One text for each set of filters, so that each uses the index. */
+export function listDead(columns: string, filter: DeadLetterFilter): string {
   const conditions = [
     DEAD,
     filter.type !== undefined && 'type = :type',
@@ -44,7 +45,7 @@ function listDead(filter: DeadLetterFilter): string {
     filter.beforeMs !== undefined && 'completed_at < :before',
     filter.after !== undefined && '(completed_at, id) < (:afterAt, :afterId)',
   ]
-  return `SELECT ${VIEW_COLUMNS} FROM job_queue INDEXED BY idx_job_queue_dead
+  return `SELECT ${columns} FROM job_queue INDEXED BY idx_job_queue_dead
 WHERE ${conditions.filter(Boolean).join(' AND ')} ORDER BY completed_at DESC, id DESC LIMIT :limit`
 }
 
@@ -116,6 +117,7 @@ export function createDeadLetters(core: SqliteCore): DeadLetters {
         const rows = filter.ids.flatMap((id) => findRow(core, id) ?? [])
         return rows.map(toView).filter(isLetter).map(toDeadLetter)
       }),
+    causes: (filter) => core.read('dead letters', () => countCauses(core.connection, filter)),
     requeue: (ids, by, edit) =>
       act(ids, { action: 'replay', by, ...(edit && { edit: edit.note }) }, (_, row) => requeue(core, row, edit)),
     discard: (ids, by) => act(ids, { action: 'discard', by }),
@@ -127,15 +129,18 @@ export function createDeadLetters(core: SqliteCore): DeadLetters {
 }
 
 export function listLetters(core: SqliteStore, filter: DeadLetterFilter): ViewRow[] {
-  const { type, sinceMs, beforeMs, limit, after } = filter
-  return core.connection.prepare(listDead(filter)).all({
+  return core.connection.prepare(listDead(VIEW_COLUMNS, filter)).all(boundsOf(filter)) as ViewRow[]
+}
+
+export function boundsOf({ type, sinceMs, beforeMs, limit, after }: DeadLetterFilter): Record<string, string | number> {
+  return {
     // SQLite takes -1 as no limit.
     limit: Number.isFinite(limit) ? limit : -1,
     ...(type !== undefined && { type }),
     ...(sinceMs !== undefined && { since: toIso(sinceMs) }),
     ...(beforeMs !== undefined && { before: toIso(beforeMs) }),
     ...(after !== undefined && { afterAt: toIso(after.completedAtMs), afterId: after.id }),
-  }) as ViewRow[]
+  }
 }
 
 /** Changes the row of a letter that allows the act. False when something else is in the way. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { beforeEach, describe, test } from 'node:test'
+import { causesBothWays } from '../../../test/fixtures/causes-both-ways.ts'
 import { claimGreetings } from '../../../test/fixtures/claim.ts'
 import { newJob } from '../../../test/fixtures/new-job.ts'
 import { tempFiles } from '../../../test/fixtures/temp-files.ts'
@@ -81,6 +82,24 @@ describe('rows of other programs', () => {
     await engine.controls?.cancel(live.id, by)
     assert.deepEqual(await engine.deadLetters?.requeue(['dead'], by), [true])
     assert.deepEqual(await engine.enqueue([newJob({ type: 'greet', key: 'k' })]), [{ id: 'dead', status: 'duplicate' }])
+    handle.close()
+    await engine.close()
+  })
+
+  test('dead letters of other programs are counted by the causes that the letters show', async () => {
+    const engine = await openEngine(`sqlite:${file}`, SETTINGS)
+    const handle = new DatabaseSync(file)
+    const dead = { status: 'dead_letter', completed_at: '2025-12-31T23:59:59.000Z' }
+    const record = { name: 'TypeError', code: 'E1', message: 'no invoice 5', stack: 'TypeError: at 1' }
+    insert(handle, 'silent', dead)
+    insert(handle, 'text', { ...dead, error: 'no invoice 4', completed_at: '2025-12-31 23:59:59' })
+    insert(handle, 'odd', { ...dead, error: 'no invoice 4', error_record: '{' })
+    insert(handle, 'record', { ...dead, error: 'no', error_record: JSON.stringify(record) })
+    insert(handle, 'other', { ...dead, error: 'no', error_record: JSON.stringify({ ...record, stack: 'at 2' }) })
+    insert(handle, 'short', { ...dead, error: 'no', error_record: '{"name":"Odd","message":"m"}' })
+    const { counted, listed } = await causesBothWays(engine)
+    assert.deepEqual(counted, listed)
+    assert.deepEqual([counted.seen, counted.groups.map(({ count }) => count).sort()], [6, [1, 1, 2, 2]])
     handle.close()
     await engine.close()
   })

@@ -5,6 +5,7 @@ import { tempFiles } from '../../../test/fixtures/temp-files.ts'
 import { type Mill, open } from '../../client/mill.ts'
 import { COUNT_STATES } from './counts.ts'
 import { NEWEST, NEWEST_ENDED, NEWEST_OF, OLDEST_DUE, TYPES } from './inspector.ts'
+import { causesOf } from './letter-causes.ts'
 
 const files = tempFiles()
 
@@ -73,6 +74,24 @@ describe('a page of jobs', () => {
       assert.deepEqual(walked, [])
     }
   })
+})
+
+test('dead letters are counted by their causes along their index, whatever the filter', async (t) => {
+  const { db } = await stage(t)
+  const bounds = { type: 'mail', sinceMs: 0, beforeMs: 1 }
+  for (const filter of [{}, { type: 'mail' }, bounds, { ...bounds, after: { completedAtMs: 1, id: 'a' } }]) {
+    const plan = db.prepare(`EXPLAIN QUERY PLAN ${causesOf({ ...filter, limit: 10 })}`).all()
+    const steps = plan.map(({ detail }) => String(detail))
+    assert.ok(
+      steps.some((step) => /^(SEARCH|SCAN) job_queue USING INDEX idx_job_queue_dead/.test(step)),
+      steps.join('\n'),
+    )
+    // Only the page is put in order, by its errors.
+    assert.deepEqual(
+      steps.filter((step) => step.includes('TEMP B-TREE')),
+      ['USE TEMP B-TREE FOR GROUP BY'],
+    )
+  }
 })
 
 test('counts are of one moment, while another process claims between the statements', async (t) => {
