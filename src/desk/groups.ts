@@ -28,8 +28,8 @@ export interface Causes {
   readonly selection: Selection
 }
 
-/** Letters that a store has counted in one step. It reads an in-process store for about 2 ms. */
-const COUNTED_PAGE = 1_000
+/** Letters that a store has counted in one step. It reads an in-process store for about 4 ms. */
+const COUNTED_PAGE = 2_000
 
 type Counted = Omit<LetterCause, 'error'> & Pick<LetterGroup, 'fingerprint' | 'error'>
 
@@ -110,7 +110,8 @@ function selectionOf({ type, fingerprint, newestAtMs, count }: Counted, filter: 
 }
 
 function together(known: Counted, more: Counted): Counted {
-  const newer = more.newestAtMs > known.newestAtMs ? more : known
+  const isNewer = (more.newestAtMs - known.newestAtMs || (more.newestId > known.newestId ? 1 : 0)) > 0
+  const newer = isNewer ? more : known
   return {
     ...newer,
     count: known.count + more.count,

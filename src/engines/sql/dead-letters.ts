@@ -48,7 +48,7 @@ export function toDeadLetter(job: JobView): DeadLetter {
   return { job, error: job.error ?? NO_ERROR }
 }
 
-/** Letters of one page with one error, without its stack. Times of death stand with their letters: `<time>|<id>`. */
+/** Letters of one page with one error. Times of death stand with their letters: `<time>|<id>`. */
 export interface CauseRow {
   readonly type: string
   readonly name: string

@@ -4,16 +4,19 @@ import { type CauseRow, toLetterCauses } from '../sql/dead-letters.ts'
 import type { Connection } from './database.ts'
 import { boundsOf, listDead } from './dead-letters.ts'
 
-/** Another program may have written only the text, or what is not JSON. */
-const LETTER = `id, type, error, completed_at, coalesce(completed_at, updated_at) AS at,
-  CASE WHEN error IS NOT NULL AND json_valid(error_record) THEN error_record END AS record`
+const LETTER = `type, error, error_record, completed_at, coalesce(completed_at, updated_at) || '|' || id AS died`
 
-/** The letters of a page by their errors, without the stacks, which may differ for one error. */
+/**
+ * The letters of a page by their errors. Records are read once for all letters that have the same. Another program may have
+ * written only the text, or what is not JSON.
+ */
 export function causesOf(filter: DeadLetterFilter): string {
   return `SELECT type, iif(record IS NULL, 'Error', coalesce(record ->> '$.name', '')) AS name, record ->> '$.code' AS code,
-  iif(record IS NULL, error, record ->> '$.message') AS message, count(*) AS count,
-  min(at || '|' || id) AS oldest, max(at || '|' || id) AS newest, min(completed_at || '|' || id) AS last
-FROM (${listDead(LETTER, filter)}) GROUP BY 1, 2, 3, 4`
+  iif(record IS NULL, error, record ->> '$.message') AS message, count, oldest, newest, last
+FROM (
+  SELECT type, error, CASE WHEN error IS NOT NULL AND json_valid(error_record) THEN error_record END AS record,
+    count(*) AS count, min(died) AS oldest, max(died) AS newest, min(died) FILTER (WHERE completed_at IS NOT NULL) AS last
+  FROM (${listDead(LETTER, filter)}) GROUP BY type, error, error_record)`
 }
 
 /** Inside a read. */
