@@ -5,18 +5,13 @@
  * is left out: it opens connections and fills caches. A store that is given is filled if it is empty, and kept, so that
  * the next run measures at once; ids and times of its jobs follow from its first job.
  */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { parseArgs } from 'node:util'
-import { applyMigrations } from '../../src/engine/open.ts'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { createAdmin } from '../../src/http/index.ts'
 import { open } from '../../src/index.ts'
-import { systemClock } from '../../src/time/clock.ts'
-import { startPostgres } from '../../test/servers/postgres.ts'
 import { machineFacts } from '../machine.ts'
 import { percentile } from '../statistics.ts'
-import { type Filling, filledId, filling, fillPostgres, fillSqlite } from './fill.ts'
+import { type Filling, filledId } from './fill.ts'
+import { type LargeStore, largeStores, readSizes } from './stores.ts'
 
 const P95_MS_MAX = 50
 /** A search may look for 80 ms before it answers, and causes are counted over all dead letters. */
@@ -24,10 +19,8 @@ const SEARCH_P95_MS_MAX = 200
 /** Requests that find nothing, or nothing within the time of one page. All others must find something, or they measure nothing. */
 const FINDS_NOTHING = /nothing|host 9|payload\.n:|tag:all tag|state=in_progress|schedules|audit/
 
-const text = { type: 'string' } as const
-const { values } = parseArgs({ options: { jobs: text, rounds: text, sqlite: text, postgres: text } })
-const jobs = Number(values.jobs ?? 1_000_000)
-const rounds = Number(values.rounds ?? 50)
+const sizes = readSizes(50)
+const { jobs, rounds } = sizes
 
 /** Each has a part that an index serves. */
 const searchesOf = (filled: Filling): readonly string[] => [
@@ -86,7 +79,7 @@ interface Row {
   readonly p95Ms: number
 }
 
-async function measure(engine: string, url: string, filled: Filling): Promise<readonly Row[]> {
+async function measure({ engine, url, filled }: LargeStore): Promise<readonly Row[]> {
   const mill = await open(url)
   const admin = createAdmin(mill)
   const server = await admin.listen({ port: 0 })
@@ -116,21 +109,9 @@ function bands(times: readonly number[]): Pick<Row, 'p50Ms' | 'p95Ms'> {
   return { p50Ms: tenths(percentile(times, 50)), p95Ms: tenths(percentile(times, 95)) }
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'millrace-admin-'))
 const machine = machineFacts({})
 const rows: Row[] = []
-try {
-  const file = values.sqlite ?? join(folder, 'jobs.db')
-  await applyMigrations(`sqlite:${file}`, { clock: systemClock, migrate: true })
-  rows.push(...(await measure('sqlite', `sqlite:${file}`, fillSqlite(file, filling(jobs)))))
-  const own = values.postgres === undefined ? await startPostgres() : null
-  const url = own?.url ?? values.postgres ?? ''
-  await applyMigrations(url, { clock: systemClock, migrate: true })
-  rows.push(...(await measure('postgres', url, await fillPostgres(url, filling(jobs)))))
-  await own?.stop()
-} finally {
-  rmSync(folder, { recursive: true, force: true })
-}
+for await (const store of largeStores(sizes)) rows.push(...(await measure(store)))
 console.table(rows)
 mkdirSync('bench/results/admin', { recursive: true })
 writeFileSync('bench/results/admin/api.json', `${JSON.stringify({ jobs, rounds, machine, rows }, null, 2)}\n`)

@@ -2,7 +2,6 @@ import type {
   Actor,
   AuditEntry,
   AuditFilter,
-  DeadLetterFilter,
   DeadLetters,
   LetterAction,
   PayloadEdit,
@@ -10,7 +9,6 @@ import type {
 import { EngineError } from '../../errors.ts'
 import { storable } from '../../job/error-record.ts'
 import type { JobView } from '../../job/job.ts'
-import { toIso } from '../../time/iso.ts'
 import {
   type Act,
   type AuditRecord,
@@ -32,19 +30,9 @@ import { isForbidden, isKeyTaken } from './faults.ts'
 import { event, LIVE, ms, NOW, UNLEASED, viewColumns } from './fragments.ts'
 import { FIND_JOBS, findRow, LOCK_JOBS } from './inspector.ts'
 import { isLatest } from './latest-keys.ts'
-import { countCauses } from './letter-causes.ts'
+import { boundsOf, countCauses, DEAD, listDead } from './letter-pages.ts'
 import type { Names } from './names.ts'
 import { keyOf, toView, type ViewRow } from './rows.ts'
-
-const DEAD = `status = 'failed' AND ended IS NULL`
-
-/** Newest first. A null parameter filters nothing. */
-export const listDead = (columns: string, { jobs }: Names): string => `
-SELECT ${columns} FROM ${jobs} AS job
-WHERE ${DEAD} AND type IS NOT NULL AND ($2::text IS NULL OR type = $2)
-  AND ($3::timestamptz IS NULL OR completed_at >= $3) AND ($4::timestamptz IS NULL OR completed_at < $4)
-  AND ($5::timestamptz IS NULL OR (completed_at, id::text) < ($5, $6::text))
-ORDER BY completed_at DESC, job.id::text DESC LIMIT $7`
 
 export const LIST_DEAD = (names: Names): string => listDead(`${viewColumns('job')}, ${NOW} AS now`, names)
 
@@ -142,19 +130,6 @@ export function createDeadLetters(core: PostgresCore): DeadLetters {
     note: (note) => core.call('note', (database) => audit(database, auditOfNote(note))),
     audit: (filter) => core.call('audit', (database) => readAudit(database, filter)),
   }
-}
-
-export function boundsOf(filter: DeadLetterFilter): (string | number | null)[] {
-  const time = (ms: number | undefined): string | null => (ms === undefined ? null : toIso(ms))
-  return [
-    filter.type ?? null,
-    time(filter.sinceMs),
-    time(filter.beforeMs),
-    time(filter.after?.completedAtMs),
-    filter.after?.id ?? null,
-    // Postgres takes null as no limit.
-    Number.isFinite(filter.limit) ? filter.limit : null,
-  ]
 }
 
 /** Changes the row of a letter that allows the act. False when something else is in the way. */

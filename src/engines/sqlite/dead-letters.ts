@@ -29,25 +29,10 @@ import { takeKey } from './enqueue.ts'
 import { recordEvent } from './history.ts'
 import { findRow } from './inspector.ts'
 import { isLatest } from './latest-keys.ts'
-import { countCauses } from './letter-causes.ts'
+import { boundsOf, countCauses, DEAD, listDead } from './letter-pages.ts'
 import { parse, toView, UNLEASED, VIEW_COLUMNS, type ViewRow } from './rows.ts'
 import { forgetTags } from './tags.ts'
 import { rewriteFile } from './vacuum.ts'
-
-const DEAD = `status = 'dead_letter' AND ended IS NULL`
-
-/** The columns of the letters of a page. One text for each set of filters, so that each uses the index. */
-export function listDead(columns: string, filter: DeadLetterFilter): string {
-  const conditions = [
-    DEAD,
-    filter.type !== undefined && 'type = :type',
-    filter.sinceMs !== undefined && 'completed_at >= :since',
-    filter.beforeMs !== undefined && 'completed_at < :before',
-    filter.after !== undefined && '(completed_at, id) < (:afterAt, :afterId)',
-  ]
-  return `SELECT ${columns} FROM job_queue INDEXED BY idx_job_queue_dead
-WHERE ${conditions.filter(Boolean).join(' AND ')} ORDER BY completed_at DESC, id DESC LIMIT :limit`
-}
 
 /** Back to the queue with all its options. Only the record of the failure goes. */
 export const REQUEUE_DEAD = `
@@ -130,17 +115,6 @@ export function createDeadLetters(core: SqliteCore): DeadLetters {
 
 export function listLetters(core: SqliteStore, filter: DeadLetterFilter): ViewRow[] {
   return core.connection.prepare(listDead(VIEW_COLUMNS, filter)).all(boundsOf(filter)) as ViewRow[]
-}
-
-export function boundsOf({ type, sinceMs, beforeMs, limit, after }: DeadLetterFilter): Record<string, string | number> {
-  return {
-    // SQLite takes -1 as no limit.
-    limit: Number.isFinite(limit) ? limit : -1,
-    ...(type !== undefined && { type }),
-    ...(sinceMs !== undefined && { since: toIso(sinceMs) }),
-    ...(beforeMs !== undefined && { before: toIso(beforeMs) }),
-    ...(after !== undefined && { afterAt: toIso(after.completedAtMs), afterId: after.id }),
-  }
 }
 
 /** Changes the row of a letter that allows the act. False when something else is in the way. */

@@ -5,7 +5,7 @@ import { tempFiles } from '../../../test/fixtures/temp-files.ts'
 import { type Mill, open } from '../../client/mill.ts'
 import { COUNT_STATES } from './counts.ts'
 import { NEWEST, NEWEST_ENDED, NEWEST_OF, OLDEST_DUE, TYPES } from './inspector.ts'
-import { causesOf } from './letter-causes.ts'
+import { causesOf } from './letter-pages.ts'
 
 const files = tempFiles()
 

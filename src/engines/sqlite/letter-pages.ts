@@ -1,8 +1,33 @@
 import type { DeadLetterFilter, LetterCauses } from '../../engine/dead-letters.ts'
-import { fromIso } from '../../time/iso.ts'
+import { fromIso, toIso } from '../../time/iso.ts'
 import { type CauseRow, toLetterCauses } from '../sql/dead-letters.ts'
 import type { Connection } from './database.ts'
-import { boundsOf, listDead } from './dead-letters.ts'
+
+export const DEAD = `status = 'dead_letter' AND ended IS NULL`
+
+/** The columns of the letters of a page. One text for each set of filters, so that each uses the index. */
+export function listDead(columns: string, filter: DeadLetterFilter): string {
+  const conditions = [
+    DEAD,
+    filter.type !== undefined && 'type = :type',
+    filter.sinceMs !== undefined && 'completed_at >= :since',
+    filter.beforeMs !== undefined && 'completed_at < :before',
+    filter.after !== undefined && '(completed_at, id) < (:afterAt, :afterId)',
+  ]
+  return `SELECT ${columns} FROM job_queue INDEXED BY idx_job_queue_dead
+WHERE ${conditions.filter(Boolean).join(' AND ')} ORDER BY completed_at DESC, id DESC LIMIT :limit`
+}
+
+export function boundsOf({ type, sinceMs, beforeMs, limit, after }: DeadLetterFilter): Record<string, string | number> {
+  return {
+    // SQLite takes -1 as no limit.
+    limit: Number.isFinite(limit) ? limit : -1,
+    ...(type !== undefined && { type }),
+    ...(sinceMs !== undefined && { since: toIso(sinceMs) }),
+    ...(beforeMs !== undefined && { before: toIso(beforeMs) }),
+    ...(after !== undefined && { afterAt: toIso(after.completedAtMs), afterId: after.id }),
+  }
+}
 
 const LETTER = `type, error, error_record, completed_at, coalesce(completed_at, updated_at) || '|' || id AS died`
 
