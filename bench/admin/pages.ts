@@ -1,14 +1,14 @@
 /**
  * How soon a page of the dashboard can be used when a store is large: npm run bench:pages [-- --jobs N --rounds N --sqlite <file> --postgres <url>]
  *
- * A browser without a cache opens each page by its address: from the request until its heading and what it is about are
- * shown. The worst of all rounds counts. The first round is left out: it starts processes of the browser.
+ * A new tab without a cache opens each page by its address: from the request until its heading and what it is about are
+ * shown and nothing is loading. The worst of all rounds counts. The first round is left out: it starts processes of the browser.
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import type { Browser } from 'playwright-core'
 import { createAdmin } from '../../src/http/index.ts'
 import { open } from '../../src/index.ts'
-import { launchBrowser, visit } from '../../test/browser/browser.ts'
+import { DESKTOP, launchBrowser } from '../../test/browser/browser.ts'
 import { buildPage } from '../../test/browser/built-page.ts'
 import { machineFacts } from '../machine.ts'
 import { percentile } from '../statistics.ts'
@@ -32,9 +32,9 @@ const pagesOf = (filled: Filling): readonly Shown[] => [
   { address: 'jobs', content: ROW },
   { address: `jobs?search=${search('type:type-3 state:completed')}`, content: ROW },
   { address: `jobs?search=${search('state:dead error:"host 3"')}`, content: ROW },
-  { address: `jobs/${filledId(123_456, filled)}`, content: 'main pre' },
+  { address: `jobs/${filledId(123_456, filled)}`, content: 'main h2' },
   { address: 'dead-letters', content: ROW },
-  { address: `dead-letters/${filledId(95, filled)}`, content: 'main pre' },
+  { address: `dead-letters/${filledId(95, filled)}`, content: 'main h2' },
   { address: 'queues', content: ROW },
   { address: 'queues/type-3', content: 'main svg' },
   { address: 'workers', content: 'main h1' },
@@ -60,7 +60,12 @@ async function measure(store: LargeStore, browser: Browser, folder: string): Pro
       const took: number[] = []
       for (let round = 0; round <= sizes.rounds; round += 1) took.push(await showingMs(browser, url, shown))
       const [p50, worst] = [percentile(took.slice(1), 50), Math.max(...took.slice(1))]
-      rows.push({ engine: store.engine, page: `#/${shown.address}`, p50Ms: Math.round(p50), worstMs: Math.round(worst) })
+      rows.push({
+        engine: store.engine,
+        page: `#/${shown.address}`,
+        p50Ms: Math.round(p50),
+        worstMs: Math.round(worst),
+      })
     }
     return rows
   } finally {
@@ -69,15 +74,19 @@ async function measure(store: LargeStore, browser: Browser, folder: string): Pro
   }
 }
 
+/** The clock starts when the tab is open: how long a browser takes for a new one is its own matter. */
 async function showingMs(browser: Browser, url: string, { address, content }: Shown): Promise<number> {
+  const page = await browser.newPage({ viewport: DESKTOP })
+  page.on('pageerror', (error) => {
+    throw error
+  })
   const startedMs = performance.now()
-  const { page, faults } = await visit(browser, `${url}/#/${address}`)
+  await page.goto(`${url}/#/${address}`)
   await page.getByRole('heading', { level: 1 }).waitFor()
   await page.locator(content).first().waitFor()
   await page.getByText('Loading…').first().waitFor({ state: 'detached' })
   const tookMs = performance.now() - startedMs
-  await page.context().close()
-  if (faults.length > 0) throw new Error(`#/${address}: ${faults.join('; ')}`)
+  await page.close()
   return tookMs
 }
 

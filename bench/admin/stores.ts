@@ -24,7 +24,11 @@ export function readSizes(roundsStandard: number) {
 }
 
 /** One store after another. One that is given is filled if it is empty, and kept; others are gone afterwards. */
-export async function* largeStores({ jobs, sqlite, postgres }: ReturnType<typeof readSizes>): AsyncGenerator<LargeStore> {
+export async function* largeStores({
+  jobs,
+  sqlite,
+  postgres,
+}: ReturnType<typeof readSizes>): AsyncGenerator<LargeStore> {
   const migrate = (url: string) => applyMigrations(url, { clock: systemClock, migrate: true })
   const folder = mkdtempSync(join(tmpdir(), 'millrace-admin-'))
   try {

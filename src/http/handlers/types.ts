@@ -99,19 +99,17 @@ function percentilesOf(values: readonly number[]) {
   return { p50: at(0.5), p95: at(0.95), p99: at(0.99) }
 }
 
-/** The oldest of all types is asked for, too: with many queued jobs it may be of this one. */
-async function oldestOf({ mill, clock }: AdminContext, type: string) {
-  const { inspector } = mill.engine
-  if (inspector === undefined) return null
+/** With more queued jobs than are read, the oldest of all types may be of this one. */
+async function oldestOf({ mill, sampler, clock }: AdminContext, type: string) {
+  if (mill.engine.inspector === undefined) return null
   const nowMs = clock.nowMs()
-  const [queued, first] = await Promise.all([
-    mill.jobs({ type, state: 'queued', limit: READ_MAX }),
-    inspector.oldestDue(),
-  ])
+  const queued = await mill.jobs({ type, state: 'queued', limit: READ_MAX })
+  const isLeast = queued.length === READ_MAX
+  const first = isLeast ? await sampler.oldestDue() : null
   if (first?.type === type) return { id: first.id, dueAtMs: first.runAtMs, isLeast: false }
   const due = queued.filter(({ runAtMs }) => runAtMs <= nowMs)
   const oldest = due.reduce<JobView | null>((one, job) => (one === null || job.runAtMs < one.runAtMs ? job : one), null)
-  return oldest && { id: oldest.id, dueAtMs: oldest.runAtMs, isLeast: queued.length === READ_MAX }
+  return oldest && { id: oldest.id, dueAtMs: oldest.runAtMs, isLeast }
 }
 
 /** A type may be called `constructor`. */

@@ -155,7 +155,7 @@ export class Sampler {
     const engine = {
       ping: () => this.engine.ping(),
       counts: () => this.counts(),
-      ...(inspector !== undefined && { inspector: { oldestDue: async () => (await this.#oldestDue.read()).value } }),
+      ...(inspector !== undefined && { inspector: { oldestDue: () => this.oldestDue() } }),
     }
     const presence = this.#presence
     const workers = presence === null ? workersOf(this.engine, this.#clock) : { presence }
@@ -165,6 +165,11 @@ export class Sampler {
   /** The last counts. */
   async counts(): Promise<Counts> {
     return (await this.#counts.read()).value.counts
+  }
+
+  /** The oldest due job when it was last looked for. */
+  async oldestDue(): Promise<JobView | null> {
+    return (await this.#oldestDue.read()).value
   }
 
   /** Points after `sinceMs`, oldest first. */

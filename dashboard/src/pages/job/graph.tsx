@@ -31,7 +31,9 @@ export function WholeFlow({ id, isLive }: { readonly id: string; readonly isLive
     <Card title="Its flow">
       <Graph nodes={nodes} current={id} />
       {isCut && <p class="quiet">There are more jobs in this flow than the {nodes.length} nearest, which are shown.</p>}
-      {!isLive && <p class="quiet">Finished successors are looked for among the thousand jobs that were enqueued next.</p>}
+      {!isLive && (
+        <p class="quiet">Finished successors are looked for among the thousand jobs that were enqueued next.</p>
+      )}
     </Card>
   )
 }
