@@ -75,7 +75,7 @@ export interface AdminContext {
   readonly jobs: ReadonlyMap<string, AnyJob>
   readonly redaction: Redaction
   readonly operations: Operations
-  readonly sampler: Pick<Sampler, 'engine' | 'health' | 'overview' | 'counts' | 'points' | 'stepMs' | 'subscribe'>
+  readonly sampler: Omit<Sampler, 'close'>
   readonly alerting: AlertSource
   readonly topics: ObservedTopics | null
   /** Pages of workloads, which are facets for the dashboard. */
