@@ -78,3 +78,26 @@ test('a job is enqueued by a form, the type is paused, and drained with a reason
   await page.getByRole('navigation').getByRole('link', { name: 'Audit' }).click()
   await page.getByRole('row', { name: /local drained type mail sent by mistake/ }).waitFor()
 })
+
+test('a limit over all workers for each tenant is on the page of its type, and on that of a job that waits for it', async (t) => {
+  const release = Promise.withResolvers<void>()
+  const sync = defineJob({ type: 'sync', concurrency: { max: 1, by: 'tenant' }, run: () => release.promise })
+  const { mill, visit, ends } = await serve(t, { jobs: [sync] })
+  const [acme, other] = [{ orgId: 'acme' }, { orgId: 'other' }]
+  const ids = []
+  for (const tenant of [acme, acme, other]) ids.push((await mill.enqueue(sync, null, { tenant })).id)
+  await mill.work([sync], { drain: 0 })
+  ends.defer(release.resolve)
+  const page = await visit('queues/sync')
+  await page.getByText('1 (over all workers, for each tenant)').waitFor()
+  const jobs = page.locator('dl > div').filter({ hasText: /^Jobs/ }).locator('dd')
+  await jobs.filter({ hasText: '1 ready, 0 delayed, 2 running' }).waitFor()
+  assert.deepEqual(await seriousFaults(page), [])
+  await page.goto(page.url().replace(/#.*/, `#/jobs/${ids[1]}`))
+  await page
+    .getByText(/The only slot .*acme.* over all workers is/)
+    .first()
+    .waitFor()
+  release.resolve()
+  await page.getByText('Completed').first().waitFor()
+})
