@@ -29,7 +29,7 @@ const SQLITE: Family = {
   contenders: ['millrace-full', 'millrace-normal', 'plainjob', 'bare-store'],
   sizes: STANDARD,
   terms: [],
-  duration: 'about nine minutes',
+  duration: 'about six minutes',
   versions: () => ({
     'SQLite (node:sqlite)': sqliteVersion(),
     ...packageVersions('better-sqlite3', 'plainjob'),
@@ -52,7 +52,7 @@ const POSTGRES: Family = {
     'One Postgres, started for the run on the same machine, with its own settings (fsync, synchronous_commit and full_page_writes on: a commit is on disk before anybody hears of it), serves everybody; each measurement has an empty database of its own and begins after a checkpoint.',
     `Every pool may have ${CONNECTIONS} connections; a connection that only listens is not counted.`,
   ],
-  duration: 'about eight minutes',
+  duration: 'about twelve minutes',
   startServer: startDurablePostgres,
   versions: (server) => ({
     Postgres: server?.version ?? 'unknown',
@@ -68,7 +68,7 @@ const REDIS: Family = {
   terms: [
     'One Redis, started for the run on the same machine, with an append-only file that is flushed to the disk every second (a power cut may lose what was acknowledged in the last one), serves everybody; each measurement has a prefix of its own and begins after that file was written anew.',
   ],
-  duration: 'about four minutes',
+  duration: 'about five minutes',
   startServer: startLoggingRedis,
   versions: (server) => ({ Redis: server?.version ?? 'unknown', ...packageVersions('bullmq', 'ioredis') }),
 }
@@ -83,7 +83,7 @@ const KAFKA: Family = {
     'In the drain each reads the jobs that it wrote itself: those of Millrace have headers, the others have none. And the stream parses a whole fetch, there some two hundred thousand records, before it hands out the first: what the drain times of it is mostly handing out. Over the same records for all of them it is slower by far.',
     'The mixture of real work is not measured here: a log has neither priorities nor delays, and both peers handle the records of a partition one after another, so that they would be measured waiting.',
   ],
-  duration: 'about seven minutes',
+  duration: 'about eight minutes',
   startServer: startKafkaBroker,
   versions: (server) => ({
     Kafka: server?.version ?? 'unknown',
