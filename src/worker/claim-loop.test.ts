@@ -33,6 +33,50 @@ test('a remote engine fetches the next jobs while those it brought run', async (
   assert.deepEqual(await watched(true, 2), ['asks for 2', 'asks for 2', 'takes 2'])
 })
 
+/** A loop whose consumer sends a claim some turns after it was asked, as a pool of connections does. */
+function slowlySent(said: string[], onLeases: (leases: readonly unknown[]) => void): ClaimLoop {
+  return new ClaimLoop({
+    clock: systemClock,
+    consumer: {
+      isRemote: true,
+      async claim({ signal }) {
+        for (let step = 0; step < 5; step += 1) await new Promise<void>((resolve) => process.nextTick(resolve))
+        said.push(signal.aborted ? 'sends nothing' : 'sends')
+        if (said.length === 1) return [leaseOf('a'), leaseOf('b')]
+        await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+        return []
+      },
+    },
+    pollMs: 1_000,
+    plan: () => ({ max: 2, perType: undefined }),
+    isOutdated: () => false,
+    onLeases,
+    onError: (error) => assert.fail(String(error)),
+  })
+}
+
+test('the next claim of a remote engine is sent before handlers can block the event loop', async () => {
+  const said: string[] = []
+  const taken = Promise.withResolvers<void>()
+  const loop = slowlySent(said, (leases) => {
+    said.push(`takes ${leases.length}`)
+    taken.resolve()
+  })
+  loop.start()
+  await taken.promise
+  await loop.stop()
+  assert.deepEqual(said, ['sends', 'sends', 'takes 2'])
+})
+
+test('jobs that are in hand when the loop is stopped are handed over before it has stopped', async () => {
+  const said: string[] = []
+  const loop = slowlySent(said, (leases) => said.push(`takes ${leases.length}`))
+  loop.start()
+  while (said.length === 0) await new Promise<void>((resolve) => process.nextTick(resolve))
+  await loop.stop()
+  assert.ok(said.includes('takes 2'), said.join(', '))
+})
+
 test('a remote engine that had fewer jobs than were asked for is asked again when these have started', async () => {
   assert.deepEqual(await watched(true, 5), ['asks for 5', 'takes 2', 'asks for 5'])
 })

@@ -1,3 +1,4 @@
+import { setImmediate as immediate } from 'node:timers/promises'
 import type { Consumer } from '../engine/engine.ts'
 import type { Lease } from '../engine/outcome.ts'
 import { type Clock, sharedWait } from '../time/clock.ts'
@@ -46,6 +47,7 @@ export class ClaimLoop {
   readonly #parts: ClaimLoopParts
   readonly #stop = new AbortController()
   #claim: Claim | null = null
+  #sent: Promise<void> = Promise.resolve()
   #instant = 0
   #isOpen = false
   readonly #pollMs: number
@@ -88,6 +90,7 @@ export class ClaimLoop {
     this.#stop.abort()
     this.#claim?.abort.abort()
     await this.#claim?.done
+    await this.#sent
   }
 
   async #ask(plan: ClaimPlan, signal: AbortSignal): Promise<void> {
@@ -107,7 +110,12 @@ export class ClaimLoop {
     this.#claim = null
     if (leases.length > 0) {
       this.#instant = 0
-      if (consumer.isRemote === true && leases.length >= Math.min(max, MANY)) this.pump(leases.length)
+      if (consumer.isRemote === true && leases.length >= Math.min(max, MANY)) {
+        this.pump(leases.length)
+        // The next claim is sent before handlers take the event loop, so the store works on it while they compute.
+        this.#sent = immediate()
+        await this.#sent
+      }
       onLeases(leases)
     }
     // Short jobs end within this turn of the event loop. Claiming after it lets their settle and the next claim share a

@@ -23,12 +23,16 @@ const LOOK_MS = 2_000
 
 /** A look that is not older counts as a new one. */
 const LOOKED_MS = 5
+/** … and this long after a claim that left nothing due: jobs with a time of their own reset the cursors when they come. */
+const DUE_KNOWN_MS = 1_000
 
 /** What the last look found, if no job was due. */
 interface Look {
   readonly seen: number
+  readonly resets: number
   readonly perType: ClaimRequest['perType']
-  readonly dueInMs: number | null
+  /** When the next job falls due; null if none waited. */
+  readonly dueAtMs: number | null
   readonly atMs: number
 }
 
@@ -44,6 +48,8 @@ export class PostgresConsumer implements Consumer {
   readonly #cursors = new Cursors()
   readonly #rounds = new Rounds()
   #looked: Look | null = null
+  /** The changes seen by the last claim, if it took all that was due. */
+  #emptied: number | null = null
   #hasLimits = false
   #looking = false
   #lookAgain = false
@@ -58,9 +64,10 @@ export class PostgresConsumer implements Consumer {
     const { clock, wakeups } = this.#core
     const signal = AbortSignal.any([request.signal, this.#closing.signal])
     const untilMs = clock.monotonicMs() + request.waitMs
+    let isMissed = false
     while (!signal.aborted) {
       const seen = wakeups.changes
-      let dueInMs = this.#isQuiet(request, seen) ? await this.#look(request, seen) : 0
+      let dueInMs = await this.#expected(request, seen)
       let freeInMs: number | null = null
       if (dueInMs === 0) {
         const { worker } = this.#subscription
@@ -69,6 +76,7 @@ export class PostgresConsumer implements Consumer {
         const { leases } = claimed
         if (signal.aborted) return this.#giveBack(leases, claim)
         for (const lease of leases) this.#held.set(lease.token, lease)
+        this.#emptied = leases.length < Math.min(request.max, CLAIM_MAX) ? seen : null
         if (leases.length > 0) return leases
         if (clock.monotonicMs() >= untilMs) return []
         freeInMs = claimed.freeInMs
@@ -80,31 +88,51 @@ export class PostgresConsumer implements Consumer {
         dueInMs === null || (dueInMs === 0 && freeInMs !== null) ? Number.POSITIVE_INFINITY : dueInMs,
       )
       const leftMs = Math.min(untilMs - clock.monotonicMs(), this.#cursors.lookBackInMs)
-      if (soonestMs === 0) await systemClock.sleep(LOCKED_MS * (0.5 + Math.random()), signal)
-      else if (leftMs > 0) await wakeups.wait(Math.max(1, Math.min(leftMs, soonestMs)), { seen, signal })
+      if (soonestMs === 0) {
+        // Most likely it came between the claim and the look.
+        if (isMissed) await systemClock.sleep(LOCKED_MS * (0.5 + Math.random()), signal)
+        isMissed = !isMissed
+      } else if (leftMs > 0) await wakeups.wait(Math.max(1, Math.min(leftMs, soonestMs)), { seen, signal })
     }
     return []
   }
 
-  /** Nothing was there at the last look, and nothing was heard since: then a look, which writes nothing, comes before a claim. */
-  #isQuiet({ waitMs, from }: ClaimRequest, seen: number): boolean {
-    if (this.#looked?.seen !== seen || waitMs === 0 || from === 'expired') return false
-    if (this.#cursors.isActive || this.#core.steps.isStepped) return false
-    return !this.#types().some(isLimited)
+  /**
+   * In how many milliseconds to claim. Nothing was there at the last look or is left by the last claim, and nothing was heard
+   * since: then a look, which writes nothing, comes before a claim.
+   */
+  #expected(request: ClaimRequest, seen: number): Promise<number | null> | 0 {
+    const { waitMs, from } = request
+    if ((this.#looked?.seen !== seen && this.#emptied !== seen) || waitMs === 0 || from === 'expired') return 0
+    if (this.#cursors.isActive || this.#core.steps.isStepped || this.#types().some(isLimited)) return 0
+    return this.#look(request, seen)
   }
 
   /** In how many milliseconds the next job falls due; null when none waits. */
   async #look(request: ClaimRequest, seen: number): Promise<number | null> {
     const { clock } = this.#core
     const { perType } = request
-    const last = this.#looked
     const nowMs = clock.monotonicMs()
-    // The worker's next call follows at once on one that has looked last thing.
-    if (last?.seen === seen && last.perType === undefined && perType === undefined && nowMs - last.atMs < LOOKED_MS)
-      return last.dueInMs
+    const { resets } = this.#cursors
+    const known = this.#dueAtMs(request, seen, nowMs)
+    this.#emptied = null
+    if (known !== undefined) return known === null ? null : known - nowMs
     const dueInMs = await this.#nextInMs(request)
-    this.#looked = dueInMs === 0 ? null : { seen, perType, dueInMs, atMs: nowMs }
+    const dueAtMs = dueInMs === null ? null : nowMs + dueInMs
+    this.#looked = dueInMs === 0 ? null : { seen, resets, perType, dueAtMs, atMs: nowMs }
     return dueInMs
+  }
+
+  /** What the last look found, if that still holds. */
+  #dueAtMs({ perType }: ClaimRequest, seen: number, nowMs: number): number | null | undefined {
+    const last = this.#looked
+    if (last === null || last.perType !== undefined || perType !== undefined) return undefined
+    const { dueAtMs, atMs, resets } = last
+    if (dueAtMs !== null && dueAtMs <= nowMs) return undefined
+    // The worker's next call follows at once on one that has looked last thing.
+    if (last.seen === seen && nowMs - atMs < LOOKED_MS) return dueAtMs
+    const isKnown = this.#emptied === seen && resets === this.#cursors.resets && nowMs - atMs < DUE_KNOWN_MS
+    return isKnown && !this.#core.steps.isStepped ? dueAtMs : undefined
   }
 
   /** The claim was aborted while its statement was in flight: its jobs would never run. */

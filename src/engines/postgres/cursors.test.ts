@@ -33,10 +33,13 @@ const row = (runMs: number, type = 'greet'): JobRow => ({
 test('a cursor starts a moment before the last job that was taken, and not at an invalid time', () => {
   const cursors = new Cursors()
   cursors.measure(false)()
-  cursors.advance([...Array.from({ length: 600 }, () => row(1_700_000_000_000)), row(1_700_000_000_000, 'other')], 0)
+  cursors.advance([...Array.from({ length: 600 }, () => row(1_700_000_000_000)), row(1_700_000_000_000, 'other')], {
+    max: 601,
+    resets: 0,
+  })
   assert.deepEqual(cursors.of('greet'), { priority: 5, since: '2023-11-14T22:13:19.900Z' })
   for (const none of [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY, -8.64e15, 8.64e15]) {
-    cursors.advance([row(none)], 0)
+    cursors.advance([row(none)], { max: 1, resets: 0 })
     assert.equal(cursors.of('greet'), null)
   }
   assert.notEqual(cursors.of('other'), null)
@@ -48,10 +51,19 @@ test('a claim that was under way when the cursors were reset does not set one', 
   const { resets } = cursors
   const rows = Array.from({ length: 600 }, () => row(1_700_000_000_000))
   cursors.reset()
-  cursors.advance(rows, resets)
+  cursors.advance(rows, { max: 600, resets })
   assert.equal(cursors.of('greet'), null)
-  cursors.advance(rows, cursors.resets)
+  cursors.advance(rows, { max: 600, resets: cursors.resets })
   assert.notEqual(cursors.of('greet'), null)
+})
+
+test('a consumer that takes all that is due has no cursor, however many jobs it took', () => {
+  const cursors = new Cursors()
+  cursors.measure(false)()
+  const rows = Array.from({ length: 600 }, () => row(1_700_000_000_000))
+  cursors.advance(rows, { max: 601, resets: 0 })
+  cursors.advance(rows.slice(0, 1), { max: 1, resets: 0 })
+  assert.equal(cursors.of('greet'), null)
 })
 
 test('a consumer that waits finds a job that was stored before those claimed last, though nobody told it', async (t) => {

@@ -20,7 +20,7 @@ const LOOK_BACK_SHARE = 4
  * this long are walked again.
  */
 const LATE_MS = 100
-/** A consumer that claimed fewer jobs than this gains nothing from a cursor … */
+/** A consumer that claimed fewer jobs than this while there were more gains nothing from a cursor … */
 const WORTH_JOBS = 500
 /** … unless a claim from the beginning takes long, because other consumers claimed many. */
 const WORTH_MS = 8
@@ -66,9 +66,12 @@ export class Cursors {
     return this.#resets
   }
 
-  /** `rows`: the claimed jobs in order of urgency. A claim that was under way at a reset does not know the earlier job. */
-  advance(rows: readonly JobRow[], resets: number): void {
-    this.#taken += rows.length
+  /**
+   * `rows`: the claimed jobs in order of urgency, of at most `max`. A claim that was under way at a reset does not know the
+   * earlier job.
+   */
+  advance(rows: readonly JobRow[], { max, resets }: { readonly max: number; readonly resets: number }): void {
+    this.#taken = rows.length < max ? 0 : this.#taken + rows.length
     if (resets !== this.#resets) return
     if (this.#taken < WORTH_JOBS && this.#costMs < WORTH_MS) return
     const last = new Map<string | null, JobRow>()

@@ -12,7 +12,7 @@ import type { Names } from './names.ts'
 export const LOOK = (names: Names): string => `
 SELECT ${CLOCK_COLUMNS(names)}, (SELECT coalesce(max(version), 0) FROM ${names.versions}) AS needed,
   (SELECT md5(string_agg(name || ' ' || revision, ' ' ORDER BY name)) FROM ${names.records} WHERE kind = 'pause') AS pauses,
-  (SELECT ${ms('min(found.due)')} FROM unnest($2::text[], $3::int[], $4::timestamptz[]) AS lane (type, at_priority, since)
+  (SELECT ${ms('min(found.due)')} FROM unnest((SELECT $2::text[]), (SELECT $3::int[]), (SELECT $4::timestamptz[])) AS lane (type, at_priority, since)
     CROSS JOIN generate_series(1, 10) AS rank (priority) CROSS JOIN LATERAL (
       SELECT ${DUE} AS due FROM ${names.jobs} WHERE type = lane.type AND priority = rank.priority AND ${CLAIMABLE}
         AND ${DUE} >= CASE WHEN rank.priority = lane.at_priority THEN lane.since ELSE '-infinity' END

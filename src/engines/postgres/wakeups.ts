@@ -81,7 +81,7 @@ export interface ListenConnection {
 }
 
 /** New work is announced at most this often on average: every NOTIFY takes a lock of the whole server when it commits. */
-const ANNOUNCE_MS = 10
+const ANNOUNCE_MS = 4
 /** A process that announced nothing for a while may announce this long as often as it likes. */
 const UNUSED_MS_MAX = 100
 /** How often the way from another connection to the listening one is checked, and how long that may take. */
