@@ -43,7 +43,7 @@ const REAPED = 'x'
 export async function claimReady(
   { database, clock, worker, token }: Claiming,
   types: readonly SubscribedType[],
-  { max, perType = {} }: Pick<ClaimRequest, 'max' | 'perType'>,
+  { max, perType = {}, isFull }: Pick<ClaimRequest, 'max' | 'perType'> & { readonly isFull: boolean },
 ): Promise<Claimed> {
   const wanted = types
     .map((subscribed) => ({ ...subscribed, bound: Math.min(max, perType[subscribed.type] ?? max) }))
@@ -60,7 +60,7 @@ export async function claimReady(
   ])
   const script = wanted.some(({ slots }) => slots !== undefined) ? claimSlotsScript() : claimScript()
   const beganMs = clock.monotonicMs()
-  const answer = await database.run(script, [worker, token, max, wanted.length, ...args])
+  const answer = await database.run(script, [worker, token, max, wanted.length, isFull ? 1 : 0, ...args])
   const leaseOf = new Map(wanted.map(({ type, leaseMs }) => [type, leaseMs]))
   const claimed = await readClaimed({ database, clock, token }, answer, (type) => leaseOf.get(type) ?? LEASE_DEFAULT_MS)
   const limited = new Set(wanted.flatMap(({ type, limit }) => (limit === undefined ? [] : [type])))

@@ -1,9 +1,7 @@
 import { ChurnMap } from '../../engine/churn-map.ts'
 import type { ClaimRequest, Consumer, ConsumerListener, SubscribedType, Subscription } from '../../engine/engine.ts'
-import { isExpired, type Lease, type Lost, type Outcome, type Settlement } from '../../engine/outcome.ts'
+import { isExpired, type Lease, type Lost, type Settlement } from '../../engine/outcome.ts'
 import { readyTypes } from '../../engine/subscriptions.ts'
-import type { JobView } from '../../job/job.ts'
-import { tagsOf } from '../../job/tags.ts'
 import { backgroundClock } from '../../time/clock.ts'
 import { type Claimed, claimReady, nextToken } from './claim.ts'
 import type { RedisCore } from './core.ts'
@@ -11,7 +9,7 @@ import { bullId, queueOf } from './keys.ts'
 import { finishBatches } from './large-batch.ts'
 import { renewLeases, reportProgress, retakeLocks } from './leases.ts'
 import { claimExpired, type LostClaim, releaseStrandedJobs, takeBackClaims } from './recovery.ts'
-import { settleLeases } from './settle.ts'
+import { finalView, settleLeases } from './settle.ts'
 import { Wakeups } from './wakeups.ts'
 
 /** Jobs per script: Redis runs nothing else meanwhile. */
@@ -21,6 +19,8 @@ const EXPIRED_MS = 1_000
 /** Renewals check the server's clock at most this often. */
 const LOOK_MS = 2_000
 
+/** How often a claim finds out which of the empty queues are paused: the end of a pause is not always announced. */
+const FULL_MS = 1_000
 /** Longer than a wait for wake-ups takes before it looks by itself. */
 const UNANNOUNCED_MS = 3_600_000
 
@@ -46,6 +46,7 @@ export class RedisConsumer implements Consumer {
   readonly #listening = Promise.withResolvers<void>()
   #lookInMs: number | null = null
   #empty: EmptyLook | null = null
+  #fullAtMs = Number.NEGATIVE_INFINITY
   readonly #stopListening: () => void = () => {}
 
   constructor(core: RedisCore, subscription: Subscription) {
@@ -114,10 +115,10 @@ export class RedisConsumer implements Consumer {
         this.#lookInMs = lookInMs
         if (signal.aborted) return this.#giveBack(leases, request, claim)
         for (const lease of leases) this.#held.set(nameOf(lease), lease)
+        // It took all there was, so the next one need not look before it hears of more.
+        const isAll = leases.length < Math.min(request.max, CLAIM_MAX)
+        this.#empty = isAll ? { request, untilMs: clock.monotonicMs() + (lookInMs ?? UNANNOUNCED_MS) } : null
         if (leases.length > 0) return leases
-        this.#empty = { request, untilMs: clock.monotonicMs() + (lookInMs ?? UNANNOUNCED_MS) }
-        // The next claim, where this one has no time left, then need not look again.
-        if (request.waitMs > 0 && request.from !== 'expired') this.#wakeups?.begin()
       }
       // A reaper claims until nothing is left, so this runs once per pass.
       if (request.from === 'expired' && isFirst) {
@@ -127,7 +128,11 @@ export class RedisConsumer implements Consumer {
       isFirst = false
       const nowMs = clock.monotonicMs()
       // A timer may end a little early.
-      if (untilMs - nowMs < 1) return []
+      if (untilMs - nowMs < 1) {
+        // The next claim then need not look.
+        if (request.waitMs > 0 && request.from !== 'expired') this.#wakeups?.begin()
+        return []
+      }
       const lookAtMs = this.#empty?.untilMs ?? nowMs
       await this.#wait(Math.max(1, Math.min(untilMs, lookAtMs) - nowMs), request, signal)
     }
@@ -163,7 +168,12 @@ export class RedisConsumer implements Consumer {
     const max = Math.min(request.max, CLAIM_MAX)
     const claiming = { database, clock, worker, token }
     if (request.from === 'expired') return claimExpired(claiming, types, max)
-    return claimReady(claiming, this.#types(), { ...request, max })
+    const nowMs = clock.monotonicMs()
+    const isFull = nowMs - this.#fullAtMs >= FULL_MS
+    if (isFull) this.#fullAtMs = nowMs
+    const { leases, lookInMs } = await claimReady(claiming, this.#types(), { ...request, max, isFull })
+    const fullInMs = isFull ? Number.POSITIVE_INFINITY : this.#fullAtMs + FULL_MS - nowMs
+    return { leases, lookInMs: lookInMs === null && isFull ? null : Math.min(lookInMs ?? fullInMs, fullInMs) }
   }
 
   #types(): readonly SubscribedType[] {
@@ -272,26 +282,4 @@ export class RedisConsumer implements Consumer {
 /** As cancellations are published. */
 function nameOf({ job }: Lease): string {
   return `${queueOf(job.type)}:${bullId(job.type, job.id)}`
-}
-
-/** The final view of a job that is removed as it finishes; null for an outcome after which it stays. */
-export function finalView({ job, attempt }: Lease, outcome: Outcome, nowMs: number): JobView | null {
-  if ((outcome.kind !== 'complete' && outcome.kind !== 'dead') || outcome.keep !== 0) return null
-  const isComplete = outcome.kind === 'complete'
-  return {
-    ...job,
-    state: isComplete ? 'completed' : 'dead_letter',
-    attempt,
-    tags: tagsOf(job.options),
-    replays: 0,
-    progress: null,
-    result: isComplete ? JSON.parse(outcome.result) : null,
-    error: isComplete ? null : outcome.error,
-    leaseOwner: null,
-    leaseUntilMs: null,
-    updatedAtMs: nowMs,
-    startedAtMs: null,
-    completedAtMs: nowMs,
-    durationMs: isComplete ? outcome.durationMs : null,
-  }
 }

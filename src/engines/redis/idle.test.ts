@@ -55,6 +55,21 @@ test('a claim that begins when another has just looked does not look', { timeout
   assert.ok((await scriptsRun(redis)) - before <= 1)
 })
 
+test('a claim that took all there was is not followed by one that looks in vain', { timeout: 60_000 }, async (t) => {
+  const { engine, redis } = await scene(t)
+  const many = Array.from({ length: 25 }, (_, index) => ({ type: `mail-${index}`, leaseMs: 60_000 }))
+  const consumer = await engine.consume({ types: many, worker: 'w' })
+  const claim = (waitMs: number) => consumer.claim({ max: 10, waitMs, signal: never })
+  await engine.enqueue([{ ...newJob(), type: 'mail-7' }])
+  assert.equal((await claim(30_000)).length, 1)
+  const before = await scriptsRun(redis)
+  assert.deepEqual(await claim(200), [])
+  assert.equal((await scriptsRun(redis)) - before, 0)
+  const waiting = claim(30_000)
+  await engine.enqueue([{ ...newJob(), type: 'mail-23' }])
+  assert.equal((await waiting).length, 1)
+})
+
 test('a list of records brings the time along', { timeout: 60_000 }, async (t) => {
   const { engine, redis } = await scene(t)
   const { records } = engine

@@ -1,7 +1,8 @@
 import type { Lease, Lost, Outcome, Settlement } from '../../engine/outcome.ts'
 import { storableRecord } from '../../job/error-record.ts'
-import type { ErrorRecord } from '../../job/job.ts'
+import type { ErrorRecord, JobView } from '../../job/job.ts'
 import type { Keep } from '../../job/keep.ts'
+import { tagsOf } from '../../job/tags.ts'
 import { type Completion, completePlain, FINISH } from './complete.ts'
 import type { RedisDatabase } from './database.ts'
 import { bullId, queueOf } from './keys.ts'
@@ -216,3 +217,25 @@ for _, q in pairs(queues) do wake(q) end
 return answers
 `,
 )
+
+/** The final view of a job that is removed as it finishes; null for an outcome after which it stays. */
+export function finalView({ job, attempt }: Lease, outcome: Outcome, nowMs: number): JobView | null {
+  if ((outcome.kind !== 'complete' && outcome.kind !== 'dead') || outcome.keep !== 0) return null
+  const isComplete = outcome.kind === 'complete'
+  return {
+    ...job,
+    state: isComplete ? 'completed' : 'dead_letter',
+    attempt,
+    tags: tagsOf(job.options),
+    replays: 0,
+    progress: null,
+    result: isComplete ? JSON.parse(outcome.result) : null,
+    error: isComplete ? null : outcome.error,
+    leaseOwner: null,
+    leaseUntilMs: null,
+    updatedAtMs: nowMs,
+    startedAtMs: null,
+    completedAtMs: nowMs,
+    durationMs: isComplete ? outcome.durationMs : null,
+  }
+}

@@ -101,9 +101,9 @@ export class Wakeups {
     this.#putBack = putBack
   }
 
-  /** Whether a marker would be heard, and none was since the last `wait` ended. */
+  /** Whether no marker was heard since the last `wait` ended. */
   get isQuiet(): boolean {
-    return this.#hearing !== null && !this.#rung
+    return !this.#rung
   }
 
   /** Hears markers from now on. One that comes before the next `wait` is put back. */

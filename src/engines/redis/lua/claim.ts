@@ -11,7 +11,7 @@ const FUNCTIONS = [
 ]
 
 const CLAIM = `
-local worker, token, max = ARGV[2], ARGV[3], tonumber(ARGV[4])
+local worker, token, max, typeCount, isFull = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6] == '1'
 local types, nextAt = {}, nil
 
 local function sooner(at)
@@ -31,11 +31,24 @@ local function limited(q, left, limit, window)
   return math.min(left, free)
 end
 
+-- Most queues of a worker with many types are empty most of the time, so several are asked at once.
+local maySkip, ASKED_AT_ONCE = typeCount > 1 and not openSlots, 10
+local function areEmpty(first, last)
+  local keys = {}
+  for index = first, last do
+    local base = prefix .. ':' .. ARGV[7 * index] .. ':'
+    keys[#keys + 1], keys[#keys + 2], keys[#keys + 3] = base .. 'wait', base .. 'prioritized', base .. 'delayed'
+  end
+  return call('EXISTS', unpack(keys)) == 0
+end
+
 -- Like BullMQ's moveToActive, but once per batch. Nil when nothing may be taken.
-local function openQueue(name)
-  local q = queueOf(name)
+local function openQueue(index)
+  local isEmpty = maySkip and areEmpty(index, index)
+  if isEmpty and not isFull then return nil end
+  local q = queueOf(ARGV[7 * index])
   local paused, max, duration = getQueueMetadata(q.meta, q.active, q.wait)
-  if isDelayedDue(q.delayed) then
+  if not isEmpty and isDelayedDue(q.delayed) then
     promoteDelayedJobs(q.delayed, q.marker, q.wait, q.prioritized, q.events, q.base, now, q.pc, paused)
   end
   if paused then
@@ -43,14 +56,14 @@ local function openQueue(name)
     sooner(now + 1000)
     return nil
   end
+  if isEmpty then return nil end
   return { q = q, max = tonumber(max or nil), duration = duration }
 end
 
--- How many jobs wait. BullMQ's counter of arrivals restarts when none does.
+-- How many jobs wait.
 local function countWaiting(kind)
   local q = kind.q
   kind.first, kind.others = call('LLEN', q.wait), call('ZCARD', q.prioritized)
-  if kind.first + kind.others == 0 then call('DEL', q.pc) end
   if kind.first + kind.others > 1 then kind.isBounded = call('HEXISTS', q.meta, 'concurrency') == 1 end
 end
 
@@ -80,9 +93,8 @@ local function mayTake(kind)
   return wait <= 0
 end
 
-for index = 1, tonumber(ARGV[5]) do
-  local at = 7 * index - 1
-  local kind = openQueue(ARGV[at])
+local function openType(index)
+  local at, kind = 7 * index, openQueue(index)
   if kind then
     kind.lease, kind.limit, kind.window = ARGV[at + 1], tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
     kind.left = limited(kind.q, tonumber(ARGV[at + 2]), kind.limit, kind.window)
@@ -91,6 +103,13 @@ for index = 1, tonumber(ARGV[5]) do
       countWaiting(kind)
       types[#types + 1] = kind
     end
+  end
+end
+
+for first = 1, typeCount, ASKED_AT_ONCE do
+  local last = math.min(typeCount, first + ASKED_AT_ONCE - 1)
+  if isFull or not maySkip or not areEmpty(first, last) then
+    for index = first, last do openType(index) end
   end
 end
 
@@ -200,9 +219,13 @@ for _, kind in ipairs(types) do
   local isMore = kind.first + kind.others > 0
   if kind.slots then isMore = closeSlots(kind) end
   -- BullMQ adds its marker after every start. Where nothing is left, all whom it wakes would look in vain.
-  if kind.isTaken and (isMore or call('EXISTS', q.delayed) == 1) then call('ZADD', q.marker, 0, '0') end
+  if kind.isTaken then
+    if isMore or call('EXISTS', q.delayed) == 1 then call('ZADD', q.marker, 0, '0') else call('ZREM', q.marker, '0') end
+  end
+  -- BullMQ's counter of arrivals restarts when none waits.
+  if not isMore then call('DEL', q.pc) end
 end
-if count == 0 then
+if count < max then
   for _, kind in ipairs(types) do
     if kind.hasMore then sooner(now) end
     local at = getNextDelayedTimestamp(kind.q.delayed)
@@ -213,8 +236,8 @@ return { nextAt and math.max(0, nextAt - now) or -1, claimed }
 `
 
 /**
- * ARGV: time, worker, token, max, number of types, then for each: queue, lease (ms), bound, limit, window (ms), slots, 'tenant'
- * if they are of each tenant. Answers when to look again (ms from now, -1: never) and three values for each job: queue, id and
+ * ARGV: time, worker, token, max, number of types, 1 to find out whether empty queues are paused, then for each type: queue,
+ * lease (ms), bound, limit, window (ms), slots, 'tenant' if they are of each tenant. Answers when to look again (ms from now, -1: never) and three values for each job: queue, id and
  * the fields of its hash. The n-th job has the token followed by n.
  */
 export const claimScript = compose('claim', { functions: FUNCTIONS }, IDENTITY, STARTED, SORTED, NO_SLOTS, CLAIM)
