@@ -26,7 +26,7 @@ const TRIED = [
   'idle',
 ]
 /** A peer's own speed is not what is tested here. Real work needs its wake-up, too. */
-const TRIED_WITH_PEERS = ['drain-20k', 'work']
+const TRIED_WITH_PEERS = ['work']
 
 describe('the Postgres family', { concurrency: 2 }, () => {
   let server: Server

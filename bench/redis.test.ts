@@ -13,7 +13,7 @@ import { assertSound, entryOf, run } from './testing/trial.ts'
 const PEERS = CONTENDERS.filter(({ family, name }) => family === 'redis' && name !== 'millrace-redis')
 const TRIED = ['enqueue', 'drain', 'drain-20k', 'pickup', 'work', 'idle']
 /** A peer's own speed is not what is tested here. Real work needs its wake-up, too. */
-const TRIED_WITH_PEERS = ['drain', 'work']
+const TRIED_WITH_PEERS = ['work']
 
 describe('the Redis family', { concurrency: 2 }, () => {
   let server: Server

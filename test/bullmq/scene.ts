@@ -22,9 +22,11 @@ export interface Scene {
   work(count: number, run: () => Promise<unknown>): Promise<void>
 }
 
-export async function scene(t: TestContext): Promise<Scene> {
+/** `parameters`: more of the engine's URL, such as `&poll=400`. */
+export async function scene(t: TestContext, parameters = ''): Promise<Scene> {
   const server = await redisServer()
-  const { url, prefix } = prefixUrl(server)
+  const { url: plainUrl, prefix } = prefixUrl(server)
+  const url = `${plainUrl}${parameters}`
   const { hostname, port } = new URL(url)
   const connection = { host: hostname, port: Number(port) }
   const engine = await connect(url, { clock: systemClock, migrate: true })

@@ -18,6 +18,7 @@ import {
   existsSync,
   mkdtempSync,
   readFileSync,
+  renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs'
@@ -78,12 +79,31 @@ const SETTINGS = [
   ...process.argv.slice(2).filter((argument) => ![STANDBY_OF, PORT].some((name) => argument.startsWith(name))),
 ]
 
-function initialise(): void {
+/** What initdb makes is the same for every server, so it is made once and copied. */
+function emptyCluster(): void {
+  const version = execFileSync(initdb, ['--version'], { ...user, cwd: folder, encoding: 'utf8' }).replace(/\W+/g, '-')
+  const made = join(tmpdir(), `millrace-${version}${process.getuid?.()}`)
+  if (existsSync(made)) {
+    execFileSync('cp', ['-a', made, data])
+    return
+  }
   execFileSync(initdb, ['-D', data, '-U', 'postgres', '--auth=trust', '--encoding=UTF8', '--no-locale', '--no-sync'], {
     ...user,
     cwd: folder,
     stdio: 'ignore',
   })
+  const copy = join(folder, 'copy')
+  execFileSync('cp', ['-a', data, copy])
+  try {
+    renameSync(copy, made)
+  } catch {
+    // Another process was quicker; its copy is as good.
+    rmSync(copy, { recursive: true, force: true })
+  }
+}
+
+function initialise(): void {
+  emptyCluster()
   // A role by this name needs its password; all others are let in.
   const rules = [
     'host all guarded 127.0.0.1/32 scram-sha-256',
