@@ -1,7 +1,7 @@
 import { schedulesOf } from '../engine/capability-checks.ts'
 import { sharedWait } from '../time/clock.ts'
 import type { Duty, LeadershipTerm } from './leader-election.ts'
-import type { KeeperParts, ScheduleParts } from './parts.ts'
+import { FIRST_PASS_MS, type KeeperParts, type ScheduleParts } from './parts.ts'
 import { reapOnce } from './reaper.ts'
 import { type RetentionPolicy, retainOnce } from './retention.ts'
 import { fire, setBack } from './schedule-ticks.ts'
@@ -24,8 +24,6 @@ export function reapDuty(parts: KeeperParts, worker: string, everyMs: number): D
   }
 }
 
-/** Not at once: a process that has just started has more urgent things to do. */
-const RETAIN_FIRST_MS = 10_000
 const RETAIN_MS = 3_600_000
 
 /** Removes finished jobs by the policy: soon after it leads, however often processes restart, then hourly. */
@@ -36,7 +34,7 @@ export function retentionDuty(parts: KeeperParts, policy: RetentionPolicy): Duty
     perform: async ({ signal }) => {
       const isFirst = !begun.has(signal)
       begun.add(signal)
-      if (isFirst) return sharedWait(parts.clock, RETAIN_FIRST_MS)
+      if (isFirst) return sharedWait(parts.clock, FIRST_PASS_MS)
       await retainOnce(parts, policy, signal)
       return RETAIN_MS
     },

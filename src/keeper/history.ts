@@ -8,10 +8,8 @@ import type { Records } from '../engine/records.ts'
 import { type Clock, sharedWait } from '../time/clock.ts'
 import { ChangedError, HistoryBlocks, type Sample } from './history-blocks.ts'
 import type { Duty } from './leader-election.ts'
-import type { KeeperParts } from './parts.ts'
+import { FIRST_PASS_MS, type KeeperParts } from './parts.ts'
 
-/** Not at once: a process that has just started has more urgent things to do. */
-const FIRST_MS = 15_000
 const EVERY_MS = 60_000
 /** Another keeper wrote at the same time. */
 const AGAIN_MS = 1_000
@@ -37,7 +35,7 @@ export function historyDuty(
       const term = terms.get(signal)
       if (term !== undefined) return term.pass()
       terms.set(signal, new HistoryTerm({ engine, clock, records, reaped }))
-      return sharedWait(clock, FIRST_MS)
+      return sharedWait(clock, FIRST_PASS_MS)
     },
     // Nobody else tells of an attempt whose worker died.
     onChange: () =>

@@ -6,6 +6,9 @@ import type { NewJob } from '../job/job.ts'
 import type { EnqueueOptions } from '../job/options.ts'
 import type { Clock } from '../time/clock.ts'
 
+/** When a new leader tidies up and counts for the first time: a process that has just started has more urgent things to do. */
+export const FIRST_PASS_MS = 15_000
+
 /** The client's own preparation of a job: a scheduled job is checked and completed like any other. */
 export type Prepare = (definition: AnyJob, payload: unknown, options: EnqueueOptions) => Promise<NewJob>
 

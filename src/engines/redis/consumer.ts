@@ -46,7 +46,8 @@ export class RedisConsumer implements Consumer {
   readonly #listening = Promise.withResolvers<void>()
   #lookInMs: number | null = null
   #empty: EmptyLook | null = null
-  #fullAtMs = Number.NEGATIVE_INFINITY
+  /** The last look at paused queues, and whether one of them may go on without being announced. */
+  #full = { atMs: Number.NEGATIVE_INFINITY, mayGoOn: false }
   readonly #stopListening: () => void = () => {}
 
   constructor(core: RedisCore, subscription: Subscription) {
@@ -111,6 +112,7 @@ export class RedisConsumer implements Consumer {
       if (!this.#isStillEmpty(request)) {
         const { types, worker } = this.#subscription
         const claim: LostClaim = { token: nextToken(request.from), worker, types }
+        this.#wakeups?.forget()
         const { leases, lookInMs } = await this.#core.lostClaims.guard(claim, () => this.#take(request, claim))
         this.#lookInMs = lookInMs
         if (signal.aborted) return this.#giveBack(leases, request, claim)
@@ -169,11 +171,12 @@ export class RedisConsumer implements Consumer {
     const claiming = { database, clock, worker, token }
     if (request.from === 'expired') return claimExpired(claiming, types, max)
     const nowMs = clock.monotonicMs()
-    const isFull = nowMs - this.#fullAtMs >= FULL_MS
-    if (isFull) this.#fullAtMs = nowMs
+    const isFull = nowMs - this.#full.atMs >= FULL_MS
     const { leases, lookInMs } = await claimReady(claiming, this.#types(), { ...request, max, isFull })
-    const fullInMs = isFull ? Number.POSITIVE_INFINITY : this.#fullAtMs + FULL_MS - nowMs
-    return { leases, lookInMs: lookInMs === null && isFull ? null : Math.min(lookInMs ?? fullInMs, fullInMs) }
+    if (isFull) this.#full = { atMs: nowMs, mayGoOn: lookInMs !== null }
+    if (isFull || !this.#full.mayGoOn) return { leases, lookInMs }
+    const fullInMs = this.#full.atMs + FULL_MS - nowMs
+    return { leases, lookInMs: Math.min(lookInMs ?? fullInMs, fullInMs) }
   }
 
   #types(): readonly SubscribedType[] {

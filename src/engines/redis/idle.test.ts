@@ -70,6 +70,30 @@ test('a claim that took all there was is not followed by one that looks in vain'
   assert.equal((await waiting).length, 1)
 })
 
+test('one look follows a wait at the server that ended while nobody claimed', { timeout: 60_000 }, async (t) => {
+  const { engine, redis } = await scene(t, '&poll=400')
+  const consumer = await engine.consume({ types, worker: 'w' })
+  const claim = (waitMs: number) => consumer.claim({ max: 10, waitMs, signal: never })
+  // The marker of a job that is gone by then causes one more look.
+  for (let claims = 0; claims < 3; claims += 1) assert.deepEqual(await claim(100), [])
+  const before = await scriptsRun(redis)
+  await systemClock.sleep(600)
+  assert.deepEqual(await claim(50), [])
+  assert.equal((await scriptsRun(redis)) - before, 1)
+})
+
+test('where no queue is paused, no look follows a second later', { timeout: 60_000 }, async (t) => {
+  const { engine, redis } = await scene(t, '&poll=60000')
+  const consumer = await engine.consume({ types, worker: 'w' })
+  for (let claims = 0; claims < 3; claims += 1) {
+    assert.deepEqual(await consumer.claim({ max: 10, waitMs: 100, signal: never }), [])
+  }
+  const before = await scriptsRun(redis)
+  // It looks, because another limit may allow more.
+  assert.deepEqual(await consumer.claim({ max: 10, waitMs: 1_300, perType: { mail: 5 }, signal: never }), [])
+  assert.equal((await scriptsRun(redis)) - before, 1)
+})
+
 test('a list of records brings the time along', { timeout: 60_000 }, async (t) => {
   const { engine, redis } = await scene(t)
   const { records } = engine

@@ -106,6 +106,11 @@ export class Wakeups {
     return !this.#rung
   }
 
+  /** For a caller that is about to look: it finds what was announced up to now. */
+  forget(): void {
+    this.#rung = false
+  }
+
   /** Hears markers from now on. One that comes before the next `wait` is put back. */
   begin(): void {
     if (!this.#rung) this.#hearing ??= this.#hear()
