@@ -1,3 +1,4 @@
+import type { ClaimRequest, Consumer, Engine } from '../../src/engine/engine.ts'
 import type { Lease } from '../../src/engine/outcome.ts'
 import { never } from '../stage.ts'
 import type { Mutant } from './mutant.ts'
@@ -132,15 +133,32 @@ export const claimingMutants: readonly Mutant[] = [
     flaw: 'work that comes in does not wake a waiting claim',
     killer: 'a waiting claim receives a job enqueued through another view soon',
     alter: () => ({
-      consumer: (right, engine) => ({
-        claim: async (request) => {
-          const leases = await right.claim({ ...request, waitMs: 0 })
-          if (leases.length > 0 || request.waitMs === 0) return leases
-          const idle = await engine.consume({ types: [{ type: 'nobody', leaseMs: 500 }], worker: 'flaw:1:1' })
-          await idle.claim(request)
-          return right.claim({ ...request, waitMs: 0 })
-        },
-      }),
+      consumer: (right, engine) => ({ claim: (request) => claimAsleep(right, engine, request) }),
+    }),
+  },
+  {
+    flaw: 'a claim that follows one that took a job does not hear of work that comes in',
+    killer: 'a job that comes right after a claim took all there was is received soon, whatever its type',
+    alter: () => ({
+      consumer: (right, engine) => {
+        let hasTaken = false
+        return {
+          claim: async (request) => {
+            const leases = await (hasTaken ? claimAsleep(right, engine, request) : right.claim(request))
+            hasTaken ||= leases.length > 0
+            return leases
+          },
+        }
+      },
     }),
   },
 ]
+
+/** Waits for the whole time, whatever comes in. */
+async function claimAsleep(right: Consumer, engine: Engine, request: ClaimRequest): Promise<readonly Lease[]> {
+  const leases = await right.claim({ ...request, waitMs: 0 })
+  if (leases.length > 0 || request.waitMs === 0) return leases
+  const idle = await engine.consume({ types: [{ type: 'nobody', leaseMs: 500 }], worker: 'flaw:1:1' })
+  await idle.claim(request)
+  return right.claim({ ...request, waitMs: 0 })
+}

@@ -77,6 +77,29 @@ test('jobs that are in hand when the loop is stopped are handed over before it h
   assert.ok(said.includes('takes 2'), said.join(', '))
 })
 
+test('a job that ends while others are in hand makes no room for more than its own', async () => {
+  const plans: number[] = []
+  const taken = Promise.withResolvers<void>()
+  const loop = new ClaimLoop({
+    clock: systemClock,
+    consumer: { isRemote: true, claim: async () => [leaseOf('a'), leaseOf('b')] },
+    pollMs: 1_000,
+    plan: (inHand) => {
+      plans.push(inHand)
+      // A job ends in the turn in which these two arrive.
+      if (plans.length === 2) process.nextTick(() => loop.pump())
+      return inHand === 0 && plans.length === 1 ? { max: 2, perType: undefined } : null
+    },
+    isOutdated: () => false,
+    onLeases: () => taken.resolve(),
+    onError: (error) => assert.fail(String(error)),
+  })
+  loop.start()
+  await taken.promise
+  await loop.stop()
+  assert.deepEqual(plans.slice(0, 3), [0, 2, 2])
+})
+
 test('a remote engine that had fewer jobs than were asked for is asked again when these have started', async () => {
   assert.deepEqual(await watched(true, 5), ['asks for 5', 'takes 2', 'asks for 5'])
 })

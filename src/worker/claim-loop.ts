@@ -48,6 +48,8 @@ export class ClaimLoop {
   readonly #stop = new AbortController()
   #claim: Claim | null = null
   #sent: Promise<void> = Promise.resolve()
+  /** Leases that have arrived and were not handed over yet. */
+  #inHand = 0
   #instant = 0
   #isOpen = false
   readonly #pollMs: number
@@ -65,14 +67,14 @@ export class ClaimLoop {
     this.pump()
   }
 
-  pump(inHand = 0): void {
+  pump(): void {
     if (!this.#isOpen) return
     if (this.#claim !== null) {
       // A type that was full has room again. Without a new claim it would wait for a whole poll.
       if (this.#parts.isOutdated(this.#claim.plan)) this.#claim.abort.abort()
       return
     }
-    const plan = this.#parts.plan(inHand)
+    const plan = this.#parts.plan(this.#inHand)
     if (plan === null) return
     const abort = new AbortController()
     this.#claim = { plan, abort, done: this.#ask(plan, abort.signal) }
@@ -111,10 +113,12 @@ export class ClaimLoop {
     if (leases.length > 0) {
       this.#instant = 0
       if (consumer.isRemote === true && leases.length >= Math.min(max, MANY)) {
-        this.pump(leases.length)
+        this.#inHand += leases.length
+        this.pump()
         // The next claim is sent before handlers take the event loop, so the store works on it while they compute.
         this.#sent = immediate()
         await this.#sent
+        this.#inHand -= leases.length
       }
       onLeases(leases)
     }

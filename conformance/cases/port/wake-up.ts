@@ -6,6 +6,8 @@ import { complete, first, idsOf, never, release, retry } from '../../stage.ts'
 const LONG_MS = 60_000
 /** How long a claim may sleep on after work has come in through another view. */
 const NOTICE_MS = 1_200
+const TYPES = 4
+const ROUNDS = 12
 
 export const wakingUp: CaseFile = {
   level: 'port',
@@ -34,6 +36,25 @@ export const wakingUp: CaseFile = {
         await stage.harness.advance(50)
         const { id } = await stage.put({}, rival)
         assert.deepEqual(idsOf(await stage.within(NOTICE_MS, claim, 'the claim')), [id])
+      },
+    },
+    {
+      name: 'a job that comes right after a claim took all there was is received soon, whatever its type',
+      guarantees: ['I6'],
+      async run(stage) {
+        const types = Array.from({ length: TYPES }, (_, index) => `${stage.type}-${index}`)
+        const consumer = await stage.consume({ types })
+        const rival = await stage.other()
+        for (let round = 0; round < ROUNDS; round += 1) {
+          const type = types[(round * 3) % TYPES]
+          const claim = consumer.claim({ max: 5, waitMs: LONG_MS, signal: never })
+          // Every other job comes while the claim still looks.
+          if (round % 2 === 0) await stage.harness.advance(20)
+          const { id } = await stage.put({ ...(type !== undefined && { type }) }, rival)
+          const leases = await stage.within(NOTICE_MS, claim, `the claim of round ${round}`)
+          assert.deepEqual(idsOf(leases), [id])
+          await stage.settle(consumer, first(leases), complete)
+        }
       },
     },
     {
