@@ -125,6 +125,7 @@ export class Stage {
       }
       case 'clock': {
         this.clock.step(fault.byMs)
+        this.store.clockSet?.()
         this.watch.setMs = this.clock.monotonicMs()
         // Due times of before are times of day, and stay: it is healed when all jobs are.
         this.#skewed.push(

@@ -14,6 +14,8 @@ export interface SimulatedStore {
   readonly quietTurns?: number
   /** All processes have the same engine, which stays open when one of them closes it. */
   readonly isShared?: boolean
+  /** The clock was set. An engine that would notice it by real time must notice it now. */
+  clockSet?(): void
   destroy(): Promise<void>
 }
 
@@ -34,6 +36,8 @@ export const sqliteStore: CreateStore = async (clock) => {
     isShared: true,
     // A claim that is woken reads, waits for the next transaction, and may find that one cut short on a slow machine.
     quietTurns: 7,
+    // Every write follows the clock first, and wakes the claims that wait.
+    clockSet: () => void engine.records.remove('schedule', ['no such schedule']),
     destroy: async () => {
       await engine.close()
       database.close()
