@@ -30,8 +30,8 @@ const SEEN: Readonly<Record<string, readonly string[]>> = {
   'log-removed': ['restarted'],
   'index-removed': ['restarted'],
 }
-/** Most are seen in the shortest time that they take; these need longer to be noticed. */
-const LONGER: readonly string[] = ['disk-slow', 'file-moved', 'file-deleted', 'file-swapped']
+/** Of the time that they can take: long enough to be noticed on a busy machine. */
+const SHARE = 0.3
 /** A slow disk is looked for as this, and a busy machine may look like it. */
 const SLOW_MS = 40
 
@@ -113,7 +113,7 @@ for (const [name, wanted] of Object.entries(SEEN))
     const struck = nemesis
       .strike(
         sceneWith(() => seen.add('restarted')),
-        () => (LONGER.includes(name) ? 0.3 : 0.03),
+        () => SHARE,
       )
       .finally(() => {
         isOver = true
