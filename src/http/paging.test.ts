@@ -47,12 +47,18 @@ test('a search says how far it has looked, and what is wrong with it', async (t)
     ['tpye:bill', /'tpye' is not a field/],
     ['since:soon', /'since' is 'soon'; give how long ago/],
     ['payload.password:x', /'payload.password' is redacted, so it cannot be searched/],
+    ['error:"open', /a quote in the search is not closed/],
   ] as const) {
+    for (const route of ['replayDeadLetters', 'discardDeadLetters', 'purgeDeadLetters', 'eraseJobs'] as const) {
+      const { status, body } = await send(route, { body: { selection: { search }, reason: 'x' } })
+      assert.deepEqual([status, says.test(String(body.message))], [400, true], `${route} ${search}: ${body.message}`)
+    }
     for (const route of ['listJobs', 'listDeadLetters'] as const) {
       const { status, body } = await send(route, { query: { search } })
       assert.deepEqual([status, says.test(String(body.message))], [400, true], `${route} ${search}: ${body.message}`)
     }
   }
+  assert.deepEqual((await ask('listOperations', {})).operations, [], 'none has begun')
   const twice = await send('listJobs', { query: { search: 'type:bill', type: 'mail' } })
   assert.equal(twice.status, 400)
 })

@@ -75,8 +75,8 @@ test('a consumer that knows when the next job falls due does not look again afte
   }
   const tookMs = systemClock.monotonicMs() - startedMs
   const looks = asked.filter((one) => one === 'look').length
-  // What it knows holds for a second.
-  assert.ok(looks <= tookMs / 1_000, `${looks} looks in ${tookMs} ms: ${asked.join(' ')}`)
+  // What it knows holds for a second; an announcement of the first job may still have been on its way.
+  assert.ok(looks <= 2 + tookMs / 1_000, `${looks} looks in ${tookMs} ms: ${asked.join(' ')}`)
 })
 
 test('a job with a time of its own starts then, though others were claimed meanwhile without a look', async (t) => {

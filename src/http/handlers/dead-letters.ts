@@ -170,7 +170,10 @@ async function bulk(
 ): Promise<{ outcome: ShownOutcome | null; operation: OperationView | null }> {
   const desk = deskOf(admin)
   const { dryRun, force, rate, reason } = body
-  const selection: Selection = omitUndefined(body.selection)
+  const given: Selection = omitUndefined(body.selection)
+  // What cannot be searched for is refused here, not by an operation that has begun.
+  const selection = bounded(given, admin.clock)
+  if (!('ids' in selection)) letterMatcher(selection, admin.redaction)
   const by = omitUndefined({ who: caller.who, reason })
   const options = omitUndefined({ force, rate })
   if (dryRun) {
