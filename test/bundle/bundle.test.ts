@@ -15,7 +15,7 @@ const program = (url: string): string => `
     mill.events.on('lease.lost', () => console.log('lease lost'))
     const job = defineJob({
       type: 'block',
-      lease: '1s',
+      lease: '3s',
       run: ({ job, payload }) => {
         const until = Date.now() + payload
         while (Date.now() < until);
@@ -42,7 +42,7 @@ for (const [name, bundle] of Object.entries(bundlers)) {
       test('renews leases from its thread when the thread is a second entry', async (t) => {
         const folder = await bundleFolder(t)
         await bundle({ program: await programIn(folder), 'renewal-thread': THREAD }, folder, format)
-        const { out, err } = await run(join(folder, `program${extensionOf(format)}`), '4000')
+        const { out, err } = await run(join(folder, `program${extensionOf(format)}`), '4500')
         assert.deepEqual({ out, err }, { out: 'attempt 1\n', err: '' })
       })
 
