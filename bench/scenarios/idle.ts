@@ -8,7 +8,7 @@ export const idle: Scenario = {
   name: 'idle',
   title: 'An idle worker',
   explanation:
-    'Processor time, user and system, of a process whose worker waits for work for ten seconds, in per cent of one core; the contenders wait at the same time. Rounds that differ by no more than 0.1 % agree: that is 10 ms in ten seconds. One job before and one after show that it does wait.',
+    'Processor time, user and system, of a process whose worker waits for work for ten seconds, in per cent of one core; the contenders wait at the same time. Rounds that differ by no more than 0.1 % agree: that is 10 ms in ten seconds. What a worker of Millrace does 15 seconds after its start and rarely then, retention and the history, is not in it. One job before and one after show that it does wait.',
   metrics: [{ key: 'cpu', title: 'CPU', unit: '%', grain: 0.1 }],
   targets: [
     {
