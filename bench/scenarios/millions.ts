@@ -57,7 +57,7 @@ async function ask({ line }: Scene): Promise<void> {
   line.say('p95', p95)
 }
 
-/** The p95 of the slowest list. */
+/** The p95 of the slowest list. The three slowest are named. */
 async function slowestList(scene: Scene): Promise<number> {
   const server = await listingOf(scene).serve()
   const asking = scene.start('ask')
@@ -65,9 +65,9 @@ async function slowestList(scene: Scene): Promise<number> {
   const p95 = (await asking.hear('p95')) as readonly [string, number][]
   await asking.ended
   await server.close()
-  const [slowest = ['none', 0]] = p95.toSorted(([, one], [, other]) => other - one)
-  process.stderr.write(`the slowest list was ${slowest[0]}: p95 ${slowest[1].toFixed(1)} ms\n`)
-  return slowest[1]
+  const slowestFirst = p95.toSorted(([, one], [, other]) => other - one)
+  for (const [list, ms] of slowestFirst.slice(0, 3)) process.stderr.write(`${list}: p95 ${ms.toFixed(1)} ms\n`)
+  return slowestFirst[0]?.[1] ?? 0
 }
 
 interface Counted {

@@ -12,6 +12,7 @@ import { systemClock } from '../time/clock.ts'
 import { HOST_DEFAULT, PORT_DEFAULT } from './address.ts'
 import { buildApp, withSecurityHeaders } from './app.ts'
 import { type AdminToken, authentication, checkUserHeader, knownTokens } from './auth.ts'
+import { CauseCounts } from './cause-counts.ts'
 import type { AdminContext, AdminOptions } from './context.ts'
 import { SessionCookie } from './cookie.ts'
 import { checkListenHost, nodePeer } from './guards.ts'
@@ -78,6 +79,7 @@ export function createAdmin(mill: Mill, options: AdminOptions = {}): Admin {
     jobs: new Map((options.jobs ?? []).map((job) => [job.type, job])),
     redaction: new Redaction(options.jobs ?? []),
     operations: new Operations({ clock, log: options.log ?? silentLog }),
+    causes: new CauseCounts(clock),
     sampler: own.sampler,
     alerting: options.alerting ?? { current: () => [] },
     topics: options.topics ?? null,
@@ -89,6 +91,9 @@ export function createAdmin(mill: Mill, options: AdminOptions = {}): Admin {
     clock,
     log: options.log ?? silentLog,
   }
+  admin.operations.subscribe(({ status }) => {
+    if (status !== 'running') admin.causes.forget()
+  })
   const streams = new Streams(admin)
   const folder = options.page === undefined ? builtPage() : options.page
   const app = buildApp({

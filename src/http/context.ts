@@ -15,6 +15,7 @@ import type { Metrics } from '../observe/metrics/instrument.ts'
 import type { Sampler } from '../observe/sampling/sampler.ts'
 import type { Clock } from '../time/clock.ts'
 import type { AdminToken } from './auth.ts'
+import type { CauseCounts } from './cause-counts.ts'
 import type { Alert } from './contract/operating.ts'
 import type { DeepReadonly, Facet } from './contract/route.ts'
 import type { Operations } from './operations.ts'
@@ -75,6 +76,7 @@ export interface AdminContext {
   readonly jobs: ReadonlyMap<string, AnyJob>
   readonly redaction: Redaction
   readonly operations: Operations
+  readonly causes: CauseCounts
   readonly sampler: Omit<Sampler, 'close'>
   readonly alerting: AlertSource
   readonly topics: ObservedTopics | null

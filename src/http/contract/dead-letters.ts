@@ -119,6 +119,8 @@ export const DEAD_LETTER_ROUTES = routes({
       complete: z.boolean(),
       /** All letters of the filter when counting began. */
       selection: Selection,
+      /** When they were counted: where counting takes long, some time ago. */
+      countedAtMs: z.number(),
     }),
   },
   showDeadLetter: {

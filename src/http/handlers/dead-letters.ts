@@ -74,10 +74,16 @@ function readHandlers(
       }
     },
     async groupDeadLetters({ query }, { signal }) {
-      const { groups, seen, complete, selection } = await counting(admin, signal, (until) =>
-        deskOf(admin).causes(omitUndefined(query), { signal: until }),
-      )
-      return { groups, scanned: seen, complete, selection: shownSelection(selection) }
+      const { type, search } = query
+      const count = (stop?: AbortSignal) =>
+        counting(admin, stop, (until) => deskOf(admin).causes(omitUndefined(query), { signal: until }))
+      // A search may be anything, so it is counted for its reader alone.
+      const { value, atMs } =
+        search === undefined
+          ? await admin.causes.read(type, count)
+          : { value: await count(signal), atMs: admin.clock.nowMs() }
+      const { groups, seen, complete, selection } = value
+      return { groups, scanned: seen, complete, selection: shownSelection(selection), countedAtMs: atMs }
     },
     async showDeadLetter({ params: { id } }) {
       const { job, error, fingerprint, history, audit } = await deskOf(admin).show(id)
@@ -131,12 +137,14 @@ function actionHandlers(
       refusePlaceholder(payload)
       const by = omitUndefined({ who: caller.who, reason })
       await withoutSecrets(secrets, () => deskOf(admin).replay(id, by, { payload, force, dryRun }))
+      admin.causes.forget()
       return { id, replayed: !dryRun }
     },
     replayDeadLetters: ({ body }, call) => bulk(admin, call, 'replay', body),
     discardDeadLetters: ({ body }, call) => bulk(admin, call, 'discard', body),
     async undoDiscard({ params: { id }, body: { reason } }, { caller }) {
       await deskOf(admin).undo(id, omitUndefined({ who: caller.who, reason }))
+      admin.causes.forget()
       return { id, undone: true }
     },
     purgeDeadLetters: ({ body }, call) => bulk(admin, call, 'purge', body),
@@ -203,16 +211,16 @@ function shownSelection(selection: Selection): ShownSelection {
   return 'ids' in selection ? { ids: [...selection.ids] } : selection
 }
 
-/** Counts until done, the caller disconnects, or the time is up. */
+/** Counts until done, `signal` is aborted, or the time is up. */
 async function counting<Answer>(
   { clock }: AdminContext,
-  signal: AbortSignal,
+  signal: AbortSignal | undefined,
   count: (until: AbortSignal) => Promise<Answer>,
 ): Promise<Answer> {
   const late = new AbortController()
   const cancel = clock.after(COUNT_MS, () => late.abort())
   try {
-    return await count(AbortSignal.any([signal, late.signal]))
+    return await count(signal === undefined ? late.signal : AbortSignal.any([signal, late.signal]))
   } finally {
     cancel()
   }

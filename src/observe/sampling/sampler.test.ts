@@ -17,11 +17,14 @@ test('a store is counted once a second at most, and for 1 % of the time where th
   const clock = new TestClock()
   let counts = 0
   let tookMs = 0
-  const query = new ThrottledQuery(async () => {
-    counts += 1
-    await clock.sleep(tookMs)
-    return counted(counts)
-  }, clock)
+  const query = new ThrottledQuery(
+    async () => {
+      counts += 1
+      await clock.sleep(tookMs)
+      return counted(counts)
+    },
+    { clock },
+  )
   const settled = async () => {
     const answer = query.read()
     await clock.advance(tookMs)
@@ -55,10 +58,13 @@ test('a store is counted once a second at most, and for 1 % of the time where th
 test('a first count that fails is told, and a later one leaves what is known', async () => {
   const clock = new TestClock()
   let isAway = true
-  const query = new ThrottledQuery(async () => {
-    if (isAway) throw new Error('away')
-    return counted(7)
-  }, clock)
+  const query = new ThrottledQuery(
+    async () => {
+      if (isAway) throw new Error('away')
+      return counted(7)
+    },
+    { clock },
+  )
   await assert.rejects(query.read(), /away/)
   isAway = false
   await clock.advance(1_000)

@@ -124,14 +124,15 @@ export class Sampler {
     this.stepMs = parseDurationMs(options.every ?? '2s', 'every')
     this.#pointsMax = Math.ceil(parseDurationMs(options.keep ?? '15m', 'keep') / this.stepMs)
     this.#traffic = new LocalTraffic(events, this.#clock)
+    const throttle = { clock: this.#clock }
     this.#counts = new ThrottledQuery(
       async () => ({ counts: await engine.counts(), finished: this.#traffic.finished }),
-      this.#clock,
+      throttle,
     )
-    this.#oldestDue = new ThrottledQuery(async () => engine.inspector?.oldestDue() ?? null, this.#clock)
+    this.#oldestDue = new ThrottledQuery(async () => engine.inspector?.oldestDue() ?? null, throttle)
     this.#completed = new ThrottledQuery(
       async () => engine.inspector?.list({ state: 'completed', limit: COMPLETED_MAX }) ?? [],
-      this.#clock,
+      throttle,
     )
     this.#presence = options.presence ?? null
     this.#alertsFiring = options.alertsFiring ?? (() => 0)

@@ -6,13 +6,19 @@ export interface Read<Value> {
   readonly atMs: number
 }
 
-/** Between two reads. */
-const EVERY_MS = 1_000
-/**
- * The pause after a read, as a multiple of its duration: reading takes at most 1 % of the time, however large the store.
- * The shorter of the last two durations counts, because one read may have been slow for other reasons.
- */
-const REST = 100
+export interface ThrottleOptions {
+  /** Between two reads; default: 1 second. */
+  readonly everyMs?: number
+  /**
+   * The pause after a read, as a multiple of its duration; default: 100, so that reading takes at most 1 % of the time,
+   * however large the store. The shorter of the last two durations counts, because one read may have been slow for other
+   * reasons.
+   */
+  readonly rest?: number
+  /** While reads are quicker than this, every reader has one of its own; default: 0. */
+  readonly quickMs?: number
+  readonly clock?: Clock
+}
 
 /**
  * A costly read for frequent readers. They get the last value at once; it is a second old, or older if reading takes long,
@@ -20,19 +26,22 @@ const REST = 100
  */
 export class ThrottledQuery<Value> {
   readonly #query: () => Promise<Value>
+  readonly #options: Required<ThrottleOptions>
   readonly #clock: Clock
   #last: Read<Value> | null = null
   #nextAtMs = 0
   #tookMs = Number.POSITIVE_INFINITY
   #underWay: Promise<Read<Value>> | null = null
 
-  constructor(query: () => Promise<Value>, clock: Clock = systemClock) {
+  constructor(query: () => Promise<Value>, options: ThrottleOptions = {}) {
     this.#query = query
-    this.#clock = clock
+    this.#options = { everyMs: 1_000, rest: 100, quickMs: 0, clock: systemClock, ...options }
+    this.#clock = this.#options.clock
   }
 
-  /** Rejects only when the first read does. Later failures show in the age of the value. */
+  /** Rejects only when the reader waits for the read: the first, or a quick one. Later failures show in the age of the value. */
   async read(): Promise<Read<Value>> {
+    if (this.#tookMs < this.#options.quickMs) return this.#refresh()
     if (this.#clock.monotonicMs() < this.#nextAtMs && this.#last !== null) return this.#last
     this.#underWay ??= this.#refresh()
     if (this.#last === null) return this.#underWay
@@ -55,7 +64,7 @@ export class ThrottledQuery<Value> {
     } finally {
       const endedMs = this.#clock.monotonicMs()
       const tookMs = endedMs - startedMs
-      this.#nextAtMs = endedMs + Math.max(EVERY_MS, Math.min(tookMs, this.#tookMs) * REST)
+      this.#nextAtMs = endedMs + Math.max(this.#options.everyMs, Math.min(tookMs, this.#tookMs) * this.#options.rest)
       this.#tookMs = tookMs
       this.#underWay = null
     }

@@ -45,7 +45,7 @@ export function tableRoutes(
   refuseUnknown(options, OPTION_NAMES, 'tableRoutes')
   const { clock = systemClock, log = silentLog, ...place } = options
   const access = new TableAccess(database, place)
-  const newView = () => new ThrottledQuery(() => viewOf(access), clock)
+  const newView = () => new ThrottledQuery(() => viewOf(access), { clock })
   let view = newView()
   const acting = (act: RowAct) =>
     route(

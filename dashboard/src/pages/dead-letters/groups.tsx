@@ -13,7 +13,7 @@ type GroupsProps = Answer<Routes['groupDeadLetters']> & {
 }
 
 /** By cause: a thousand dead letters are usually three problems. */
-export function Groups({ groups, scanned, complete, chosen, act }: GroupsProps) {
+export function Groups({ groups, scanned, complete, countedAtMs, chosen, act }: GroupsProps) {
   if (groups.length === 0) return null
   const shown =
     chosen.fingerprint === undefined ? groups : groups.filter((one) => one.fingerprint === chosen.fingerprint)
@@ -21,7 +21,12 @@ export function Groups({ groups, scanned, complete, chosen, act }: GroupsProps) 
   return (
     <Card
       title="By cause"
-      aside={complete ? undefined : <span class="quiet">only the newest {whole(scanned)} are counted</span>}
+      aside={
+        <span class="quiet">
+          {!complete && `only the newest ${whole(scanned)} are counted · `}
+          counted <Ago atMs={countedAtMs} />
+        </span>
+      }
       look="flush"
     >
       <ul class="groups">
