@@ -77,7 +77,7 @@ async function listed(
 }
 
 /** Lists are in the order of ids or arrival. That is the order of time but for clocks that differ, and ids of other programs. */
-const TAIL = 50
+export const TAIL = 50
 export const SKEW_MS = 60_000
 
 /**

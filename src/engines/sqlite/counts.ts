@@ -24,7 +24,7 @@ export const COUNT_DEAD = `
 SELECT type, count(*) AS jobs FROM job_queue INDEXED BY idx_job_queue_dead
 WHERE status = 'dead_letter' AND ended IS NULL GROUP BY type`
 
-/** Rows of one index, in its order, after a place in it. A slice is the next 2 000 of them. */
+/** Rows of one index, in its order, after a place in it. A slice is the next 1 000 of them. */
 interface Rows {
   readonly index: string
   readonly where: string
@@ -36,7 +36,7 @@ interface Rows {
   readonly counted?: { readonly columns: string; readonly where: string }
 }
 
-const SLICE = 2_000
+const SLICE = 1_000
 
 const rowsOf = ({ index, where, order, after }: Rows, more: string): string =>
   `${after
@@ -95,7 +95,7 @@ export const END_DEAD: string = endOf(DEAD)
 /** Up to so many rows are counted in one go: this takes a few milliseconds. */
 const AT_ONCE_MAX = 30_000
 /** After this time the event loop turns. */
-const TURN_MS = 4
+const TURN_MS = 2
 
 interface TypeCount {
   readonly type: string

@@ -1,5 +1,5 @@
 import type { Step } from '../../engine/scan.ts'
-import { reachedBy, SKEW_MS } from '../../engine/search-jobs.ts'
+import { reachedBy, SKEW_MS, TAIL } from '../../engine/search-jobs.ts'
 import type { JobView } from '../../job/job.ts'
 import type { JobSearch } from '../../job/search.ts'
 import { storedAs } from '../../job/states.ts'
@@ -40,9 +40,9 @@ SELECT rowid FROM job_queue INDEXED BY idx_job_queue_latest
 WHERE type = :type AND latest_key = :value AND rowid <= :place ORDER BY rowid DESC LIMIT :max`
 
 /** Qualified, because json_each has columns of such names too. */
-const ERROR = `coalesce(job_queue.error, '') || coalesce(job_queue.error_record, '')`
-const WORDS = `job_queue.id || ' ' || job_queue.type || ' ' || coalesce(job_queue.idempotency_key, job_queue.released_key, '') || ' '
-  || coalesce(job_queue.latest_key, '') || ' ' || coalesce(job_queue.tenant, '') || coalesce(job_queue.options, '') || ${ERROR}`
+const ERROR = `concat(job_queue.error, job_queue.error_record)`
+const WORDS = `concat(job_queue.id, ' ', job_queue.type, ' ', coalesce(job_queue.idempotency_key, job_queue.released_key), ' ',
+  job_queue.latest_key, ' ', job_queue.tenant, job_queue.options, job_queue.error, job_queue.error_record)`
 
 /** A null parameter filters nothing. */
 function containsAll(parameter: string, text: string): string {
@@ -159,7 +159,8 @@ function viewsOf(connection: Connection, rows: readonly Looked[]): readonly JobV
 /** Places are in the order of arrival, whatever the ids are, unless jobs have latest keys. */
 function reachedMs(connection: Connection, rows: readonly Looked[], isById: boolean): number | null {
   if (!isById && has(connection, HAS_LATEST)) return null
-  return reachedBy(rows.map(([, id, createdAt]) => ({ id: isById ? id : ANY_ULID, createdAtMs: fromIso(createdAt) })))
+  const looked = isById ? rows : rows.slice(-TAIL)
+  return reachedBy(looked.map(([, id, createdAt]) => ({ id: isById ? id : ANY_ULID, createdAtMs: fromIso(createdAt) })))
 }
 
 const ANY_ULID = encodeTime(0).padEnd(26, '0')
