@@ -58,7 +58,9 @@ export async function scan<Item, Place>(given: Scan<Item, Place>): Promise<Scann
     if (more !== undefined && last !== undefined) return { items, next: placeOf(last), looked, reachedMs }
     const nowMs = clock.monotonicMs()
     if (found.last === null) return { items, next: null, looked, reachedMs }
-    if (looked >= LOOKED_MAX || nowMs - startedMs >= SCAN_MS) return { items, next: found.last, looked, reachedMs }
+    // Another step that takes as long would end after the time is up.
+    const isTimeUp = nowMs - startedMs + (nowMs - stepMs) > SCAN_MS
+    if (looked >= LOOKED_MAX || isTimeUp) return { items, next: found.last, looked, reachedMs }
     after = found.last
     max = nextStep(max, nowMs - stepMs)
     // An in-process engine answers without I/O. Yield, so that timers and requests can run.
