@@ -2,7 +2,7 @@ import type { Clock } from '../time/clock.ts'
 
 /** The limits of one page of a search; its `next` continues from there. */
 const LOOKED_MAX = 20_000
-const SCAN_MS = 40
+const SCAN_MS = 35
 /** A step of an in-process engine blocks the event loop for about as long as this. */
 const STEP_MS = 4
 const STEP_MIN = 50

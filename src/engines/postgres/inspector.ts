@@ -1,14 +1,15 @@
 import type { Controls, Counts, Inspector, TypeCounts } from '../../engine/engine.ts'
 import { waitUntilFinished } from '../../engine/wait-until-finished.ts'
 import { storable } from '../../job/error-record.ts'
-import { type JobState, storedAs } from '../../job/states.ts'
+import type { JobState } from '../../job/states.ts'
 import type { PostgresCore } from './core.ts'
 import type { Queries } from './database.ts'
 import { successorsOf } from './dependencies.ts'
 import { DUE, event, LIVE, ms, NOW, UNLEASED, viewColumns } from './fragments.ts'
 import { readHistory } from './history.ts'
 import type { Names } from './names.ts'
-import { toStatus, toView, type ViewRow } from './rows.ts'
+import { inState, type Newest, newestIds } from './newest.ts'
+import { toView, type ViewRow } from './rows.ts'
 import { searchStep } from './search.ts'
 
 export const FIND_JOBS = ({ jobs }: Names): string =>
@@ -21,35 +22,23 @@ type Statement = (names: Names) => string
 
 const LISTS = new Map<string, Statement>()
 
-/** The jobs in a state. Literals in the text, so that the server plans by how frequent the state is. Null: there are none. */
-export function inState(state: JobState): string | null {
-  const { stored, ended } = storedAs(state)
-  const status = toStatus(stored)
-  if (status === null) return null
-  const isOf = `job.status = '${status}'`
-  if (stored !== 'dead_letter') return isOf
-  return `${isOf} AND job.ended ${ended === null ? 'IS NULL' : `= '${ended}'`}`
-}
-
-/** Newest first. A rare state is read by its index, a frequent one along the ids. */
+/** Newest first. $2: how many; then the type and the id of the job before, where they are given. Null: there are none. */
 export function listJobs(
   state: JobState | undefined,
   given: { readonly type: boolean; readonly before: boolean },
 ): Statement | null {
-  const isOf = state === undefined ? 'true' : inState(state)
-  if (isOf === null) return null
+  if (state !== undefined && inState(state) === null) return null
   const key = `${state} ${given.type} ${given.before}`
   const known = LISTS.get(key)
   if (known !== undefined) return known
-  const conditions = [
-    'job.type IS NOT NULL',
-    isOf,
-    given.type && 'job.type = $3',
-    given.before && `job.id::text < $${given.type ? 4 : 3}`,
-  ]
-  const statement: Statement = ({ jobs }) => `
-SELECT ${viewColumns('job')}, ${NOW} AS now FROM ${jobs} AS job
-WHERE ${conditions.filter(Boolean).join(' AND ')} ORDER BY job.id::text DESC LIMIT $2`
+  const before = `$${given.type ? 4 : 3}`
+  const newest: Newest = {
+    ...{ state, type: given.type ? '$3' : null, limit: '$2' },
+    within: (id) => (given.before ? `${id} < ${before}` : 'true'),
+  }
+  const statement: Statement = (names) => `
+SELECT ${viewColumns('job')}, ${NOW} AS now FROM ${names.jobs} AS job
+WHERE job.id::text = ANY(ARRAY(${newestIds(newest, names)})) ORDER BY job.id::text DESC`
   LISTS.set(key, statement)
   return statement
 }

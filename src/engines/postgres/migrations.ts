@@ -3,6 +3,7 @@ import { DUE, HAS_TENANT, ms, TENANT } from './fragments.ts'
 import { logsSql } from './job-logs.ts'
 import { jobsSql, startsTable } from './jobs-table.ts'
 import { type Names, quote } from './names.ts'
+import { newestSql } from './newest.ts'
 import { searchingSql } from './search-schema.ts'
 
 function presenceSql({ presence, pauses, audit }: Names): string {
@@ -120,6 +121,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 8, name: 'job-logs', needs: 7, sql: logsSql },
   { version: 9, name: 'slots', needs: 7, sql: slotsSql },
   { version: 10, name: 'searching', needs: 7, sql: searchingSql },
+  { version: 11, name: 'newest', needs: 7, sql: newestSql },
 ]
 
 /** The whole schema, as an empty database gets it. */

@@ -2,9 +2,11 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import pg from 'pg'
 import { dropSchema, migratedSchema, type PostgresServer, query } from '../../../test/servers/postgres.ts'
+import { JOB_STATES } from '../../job/states.ts'
 import { CLAIM_AGED } from './claim.ts'
 import { COMPLETE, COMPLETE_THERE } from './complete.ts'
 import type { Statement } from './database.ts'
+import { listJobs } from './inspector.ts'
 import { LOOK_AT_LEASES, RENEW } from './leases.ts'
 import { COUNT_CAUSES } from './letter-pages.ts'
 import { namesIn } from './names.ts'
@@ -83,6 +85,44 @@ test('COUNT_CAUSES reads a page of dead letters along their index', async () => 
   assert.match(plan, /Index Scan Backward using idx_jobs_dead/, plan)
   const read = [...plan.matchAll(/rows=(\d+)/g)].map(([, count]) => Number(count))
   assert.ok(Math.max(...read) <= 100, plan)
+})
+
+/** Older than all others, so that a list in the order of ids comes to them last. */
+const rare = { queued: 'queued', processing: 'in_progress', completed: 'completed', failed: 'dead_letter' } as const
+
+test('a page of jobs of a type or a state reads few others, whatever stands before its jobs', async (t) => {
+  const client = new pg.Client({ connectionString: server.url })
+  await client.connect()
+  t.after(() => client.end())
+  await client.query('BEGIN')
+  for (const status of Object.keys(rare)) {
+    await client.query(
+      `INSERT INTO ${schema}.jobs (id, type, status) SELECT 'a-${status}' || n, 'rare', '${status}' FROM generate_series(1, 5) AS n`,
+    )
+  }
+  await client.query(`ANALYZE ${schema}.jobs`)
+  const asked = [undefined, ...JOB_STATES].flatMap((state) => [
+    { state, type: 'rare' },
+    { state, type: undefined },
+  ])
+  for (const { state, type } of asked) {
+    const statement = listJobs(state, { type: type !== undefined, before: true })?.(namesIn(schema))
+    // No job stays in this state.
+    if (statement === undefined) {
+      assert.equal(state, 'failed')
+      continue
+    }
+    const values = [null, 400, type, 'z'].filter((value) => value !== undefined)
+    const { rows } = await client.query(`EXPLAIN (ANALYZE, TIMING OFF, COSTS OFF) ${statement}`, values)
+    const plan = rows.map((row) => String(row['QUERY PLAN'])).join('\n')
+    const read = [...plan.matchAll(/(?: rows=|Filter: )(\d+)/g)].map(([, count]) => Number(count))
+    // Both types have jobs that wait.
+    assert.ok(Math.max(...read) <= 1_000, `${state} ${type}: ${plan}`)
+    const found = (await client.query(statement, values)).rows.filter((row) => row.type === 'rare')
+    const isBehindOthers = type === undefined && (state === undefined || state === 'queued' || state === 'in_progress')
+    const states = Object.values(rare).filter((each) => state === undefined || each === state)
+    if (!isBehindOthers) assert.equal(found.length, 5 * states.length, `${state} ${type}`)
+  }
 })
 
 // A pooler, or a pool of the user's own, takes none of the settings that our own connections have.

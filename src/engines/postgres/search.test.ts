@@ -38,6 +38,8 @@ for (const text of [
   'error:boom',
   'payload.n:1',
   'type:b',
+  'state:completed',
+  'type:a state:queued',
   'tag:t error:x type:a since:1d',
 ]) {
   test(`a step of '${text}' reads no more of the table than it looks at`, async () => {

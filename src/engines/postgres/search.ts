@@ -2,25 +2,23 @@ import type { Step } from '../../engine/scan.ts'
 import { SKEW_MS } from '../../engine/search-jobs.ts'
 import type { JobView } from '../../job/job.ts'
 import type { JobSearch } from '../../job/search.ts'
-import type { JobState } from '../../job/states.ts'
 import { encodeTime, ULIDS_END } from '../../job/ulid.ts'
 import { organisationsOf, searchTexts } from '../sql/search-texts.ts'
 import type { Queries, Statement } from './database.ts'
 import { LIVE, ms, NOW, viewColumns } from './fragments.ts'
-import { inState } from './inspector.ts'
 import type { Names } from './names.ts'
+import { inState, newestIds } from './newest.ts'
 import { toView, type ViewRow } from './rows.ts'
 import { FINISHED, HAS_ERROR } from './search-schema.ts'
 
 /** Where the jobs come from that are looked at: the first that the search has. */
-type Driver = 'tag' | 'key' | 'tenant' | 'error' | 'state' | 'all'
+type Driver = 'tag' | 'key' | 'tenant' | 'error' | 'newest'
 
 function driverOf({ tags, key, tenant, state, errors }: JobSearch): Driver {
   if (tags.length > 0) return 'tag'
   if (key !== undefined) return 'key'
   if (tenant !== undefined) return 'tenant'
-  if (state !== undefined) return 'state'
-  return errors.length > 0 ? 'error' : 'all'
+  return state === undefined && errors.length > 0 ? 'error' : 'newest'
 }
 
 /** Which ends the range of ids has. Literals in the text instead of nulls in parameters, so that indexes are used. */
@@ -29,15 +27,16 @@ interface Ends {
   readonly high: boolean
 }
 
-/** Ids from $3 on and below $4, newest first, at most $5 of them. $2: the tag, the key or the organisations. */
-function idsOf(driver: Driver, state: JobState | undefined, ends: Ends, { jobs, tags }: Names): string {
-  const within = (id: string): string => `${ends.low ? ` AND ${id} >= $3` : ''}${ends.high ? ` AND ${id} < $4` : ''}`
+/** Ids from $3 on and below $4, newest first, at most $5 of them. $2: the tag, the key or the organisations; $6: the type. */
+function idsOf(driver: Driver, { state, type }: JobSearch, ends: Ends, names: Names): string {
+  const { jobs, tags } = names
+  const within = (id: string): string => `${ends.low ? `${id} >= $3` : 'true'} AND ${ends.high ? `${id} < $4` : 'true'}`
   const select = (where: string): string =>
-    `SELECT job.id::text AS id FROM ${jobs} AS job WHERE job.type IS NOT NULL AND ${where}${within('job.id::text')}`
+    `SELECT job.id::text AS id FROM ${jobs} AS job WHERE job.type IS NOT NULL AND ${where} AND ${within('job.id::text')}`
   const newest = (where: string): string => `${select(where)} ORDER BY job.id::text DESC LIMIT $5`
   switch (driver) {
     case 'tag':
-      return `SELECT job_id AS id FROM ${tags} WHERE tag = ($2::text[])[1]${within('job_id')} ORDER BY job_id DESC LIMIT $5`
+      return `SELECT job_id AS id FROM ${tags} WHERE tag = ($2::text[])[1] AND ${within('job_id')} ORDER BY job_id DESC LIMIT $5`
     case 'key': {
       const keyed = ['idempotency_key', 'latest_key'].flatMap((column) =>
         [LIVE, FINISHED].map((states) => select(`job.${column} = ($2::text[])[1] AND job.${states}`)),
@@ -49,10 +48,8 @@ function idsOf(driver: Driver, state: JobState | undefined, ends: Ends, { jobs, 
     ${newest(`job.tenant IS NOT NULL AND job.tenant ->> 'orgId' = given.org`)}) AS found ORDER BY id DESC LIMIT $5`
     case 'error':
       return newest(HAS_ERROR)
-    case 'state':
-      return newest((state === undefined ? null : inState(state)) ?? 'false')
-    case 'all':
-      return newest('true')
+    case 'newest':
+      return newestIds({ state, type: type === undefined ? null : '$6::text', within, limit: '$5' }, names)
     default:
       return driver satisfies never
   }
@@ -82,7 +79,7 @@ export function statementOf(search: JobSearch, ends: Ends): Statement {
   ]
   const fits = parts.filter((part) => typeof part === 'string').join(' AND ') || 'true'
   const key = `${driver} ${ends.low} ${ends.high} ${fits}`
-  const statement = STATEMENTS.get(key) ?? ((names) => searchSql(names, idsOf(driver, state, ends, names), fits))
+  const statement = STATEMENTS.get(key) ?? ((names) => searchSql(names, idsOf(driver, search, ends, names), fits))
   STATEMENTS.set(key, statement)
   return statement
 }
