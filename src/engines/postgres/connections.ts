@@ -26,6 +26,8 @@ const STATEMENT_SHARE = 0.8
 export const INDEXED_PLANS = ['enable_seqscan', 'enable_bitmapscan', 'enable_hashjoin', 'enable_mergejoin', 'jit']
   .map((name) => `-c ${name}=off`)
   .join(' ')
+/** Counts of millions of jobs would take all cores of the server, with the jobs waiting meanwhile. */
+const ONE_CORE = '-c max_parallel_workers_per_gather=0'
 /** Statements are written for this level, whatever the default of the database is. The blank must be escaped. */
 const ISOLATION = '-c default_transaction_isolation=read\\ committed'
 /** The kernel then notices a peer that vanished. */
@@ -68,7 +70,7 @@ function connectionOf({ servers, pooled, answerMs, channelBinding }: PostgresAdd
     // A pooler accepts no startup settings. tcp_user_timeout: a claim commits only after its answer is sent, so a frozen
     // process with a full socket would otherwise keep its locks for as long as it is frozen.
     ...(!pooled && {
-      options: [INDEXED_PLANS, `-c tcp_user_timeout=${answerMs}`, ISOLATION].join(' '),
+      options: [INDEXED_PLANS, ONE_CORE, `-c tcp_user_timeout=${answerMs}`, ISOLATION].join(' '),
     }),
     ...(!pooled && { statement_timeout: Math.ceil(answerMs * STATEMENT_SHARE) }),
   }
