@@ -125,10 +125,8 @@ export class Sampler {
     this.#pointsMax = Math.ceil(parseDurationMs(options.keep ?? '15m', 'keep') / this.stepMs)
     this.#traffic = new LocalTraffic(events, this.#clock)
     const throttle = { clock: this.#clock }
-    this.#counts = new ThrottledQuery(
-      async () => ({ counts: await engine.counts(), finished: this.#traffic.finished }),
-      throttle,
-    )
+    const count = async () => ({ counts: await engine.counts(), finished: this.#traffic.finished })
+    this.#counts = new ThrottledQuery(count, throttle)
     this.#oldestDue = new ThrottledQuery(async () => engine.inspector?.oldestDue() ?? null, throttle)
     this.#completed = new ThrottledQuery(
       async () => engine.inspector?.list({ state: 'completed', limit: COMPLETED_MAX }) ?? [],
