@@ -5,13 +5,14 @@ import type { StoredJob } from '../../job/job.ts'
 import { LEASE_DEFAULT_MS } from '../../job/options.ts'
 import type { Clock } from '../../time/clock.ts'
 import { isScheduledRun, scheduleNextRun } from './bullmq-schedulers.ts'
+import { claimedFields } from './claimed-fields.ts'
 import type { RedisDatabase } from './database.ts'
 import { queueOf, typeOf } from './keys.ts'
 import { claimScript, claimSlotsScript } from './lua/claim.ts'
 import { HISTORY } from './lua/history.ts'
 import { ENDED, IDENTITY, LINKS, LINKS_BULL } from './lua/links.ts'
 import { WAKE } from './lua/slots.ts'
-import { attemptOf, type Fields, readStored, toFields } from './rows.ts'
+import { attemptOf, type Fields, readStored } from './rows.ts'
 import { compose, GOES_ON_WHEN_FULL } from './scripts.ts'
 
 export interface Claimed {
@@ -125,7 +126,7 @@ export async function readClaimed(
   const leases: Lease[] = []
   const nowMs = clock.nowMs()
   for (let index = 0; index < values.length; index += 3) {
-    const [queue, id, fields] = [String(values[index]), String(values[index + 1]), toFields(values[index + 2])]
+    const [queue, id, fields] = [String(values[index]), String(values[index + 1]), claimedFields(values[index + 2])]
     const type = typeOf(queue)
     const job = readStored(type, id, fields)
     const own = `${token}${index / 3 + 1}`

@@ -6,7 +6,7 @@ import { IDENTITY } from './lua/links.ts'
 import { WAKE } from './lua/slots.ts'
 import { compose, GOES_ON_WHEN_FULL } from './scripts.ts'
 
-/** `finish(q, id, s, removes)`: BullMQ's own step from active to completed; `wake(q)` after a batch. */
+/** `finish(q, id, s, removes, isLater)`: BullMQ's own step from active to completed; `wake(q)` after a batch. */
 export const FINISH = `
 local function finishKeys(q, id, set)
   return { q.wait, q.active, q.prioritized, q.events, q.stalled, q.limiter, q.delayed, q.paused, q.meta, q.pc, set,
@@ -15,14 +15,14 @@ end
 
 local ALL, NONE = { count = -1 }, { count = 0 }
 
-local function finish(q, id, s, removes)
+local function finish(q, id, s, removes, isLater)
   local opts = cmsgpack.pack({ token = s.token, keepJobs = removes and NONE or ALL, maxMetricsSize = '', attempts = 0 })
   local code = bull_moveToFinished(finishKeys(q, id, q.completed),
     { id, now, 'returnvalue', s.text, 'completed', '0', q.base, opts, cmsgpack.pack({ 'mrTook', s.number }) })
   if code < 0 then return code end
   if removes then
     call('ZREM', own('index'), publicId(q, id) .. ':' .. q.name)
-  elseif s.attempt > 1 then
+  elseif isLater then
     call('HDEL', q.base .. id, 'mrError', 'failedReason', 'stacktrace')
   end
   return 0
@@ -35,7 +35,7 @@ ${WAKE}`
  * follows. Everything is read before anything is written.
  */
 const FINISH_PLAIN = `
-local queues = {}
+local queues, kinds, count, kindCount = {}, {}, tonumber(ARGV[2]), tonumber(ARGV[3])
 
 local function opened(name)
   local queue = queues[name]
@@ -48,25 +48,26 @@ local function opened(name)
   return queue
 end
 
+for index = 1, kindCount do
+  local at = 1 + 3 * index
+  -- As publicId makes it: BullMQ's id after the type, which is as long as the queue's name.
+  kinds[tostring(index)] = { queue = opened(ARGV[at]), hash = #ARGV[at] + 1, isLater = ARGV[at + 1] == '1', removes = ARGV[at + 2] == '1' }
+end
+
 -- The jobs of some arguments. \`linked\`: keys that show that others come after a job, or that BullMQ knows of children.
 local function readJobs(from, to)
   local jobs, locks, linked = {}, {}, {}
-  for at = 3 + 7 * (from - 1), 3 + 7 * (to - 1), 7 do
-    local queue, public = opened(ARGV[at]), ARGV[at + 1]
-    -- As publicId makes it: BullMQ's id after the type, which is as long as the queue's name.
-    local hash = #ARGV[at] + 1
-    local id = string.sub(public, hash, hash) == '#' and string.sub(public, hash + 1) or public
-    local key = queue.q.base .. id
-    local job = {
-      queue = queue, id = id, key = key, token = ARGV[at + 2], attempt = tonumber(ARGV[at + 3]), text = ARGV[at + 4],
-      number = ARGV[at + 5], removes = ARGV[at + 6] == '1', public = public,
+  for index = from, to do
+    local at = 5 * index + 3 * kindCount - 1
+    local kind, public = kinds[ARGV[at]], ARGV[at + 1]
+    local id = string.sub(public, kind.hash, kind.hash) == '#' and string.sub(public, kind.hash + 1) or public
+    local key, nth = kind.queue.q.base .. id, index - from + 1
+    jobs[nth] = {
+      kind = kind, id = id, key = key, token = ARGV[at + 2], text = ARGV[at + 3], number = ARGV[at + 4], public = public,
       facts = call('HMGET', key, 'name', 'parentKey', 'deid', 'atm'),
     }
-    jobs[#jobs + 1] = job
-    locks[#locks + 1] = key .. ':lock'
-    linked[#linked + 1] = own('after:' .. public)
-    linked[#linked + 1] = key .. ':dependencies'
-    linked[#linked + 1] = key .. ':unsuccessful'
+    locks[nth] = key .. ':lock'
+    linked[3 * nth - 2], linked[3 * nth - 1], linked[3 * nth] = own('after:' .. public), key .. ':dependencies', key .. ':unsuccessful'
   end
   return jobs, call('MGET', unpack(locks)), call('EXISTS', unpack(linked)) > 0
 end
@@ -97,18 +98,19 @@ end
 
 -- False where the job is not among the active ones.
 local function finishPlain(job)
-  local q, key, id, facts = job.queue.q, job.key, job.id, job.facts
-  if not job.queue.isPopped and call('LREM', q.active, -1, id) < 1 then return false end
-  if job.queue.hasStalled then call('SREM', q.stalled, id) end
-  if job.removes then
+  local queue, key, id, facts = job.kind.queue, job.key, job.id, job.facts
+  local q = queue.q
+  if not queue.isPopped and call('LREM', q.active, -1, id) < 1 then return false end
+  if queue.hasStalled then call('SREM', q.stalled, id) end
+  if job.kind.removes then
     removeJobKeys(key)
     call('ZREM', own('index'), job.public .. ':' .. q.name)
   else
-    local completed = job.queue.completed
+    local completed = queue.completed
     completed[#completed + 1] = nowText
     completed[#completed + 1] = id
     call('HSET', key, 'atm', facts[4] and (tonumber(facts[4]) or 0) + 1 or '1', 'returnvalue', job.text, 'finishedOn', nowText, 'mrTook', job.number)
-    if job.attempt > 1 then call('HDEL', key, 'mrError', 'failedReason', 'stacktrace') end
+    if job.kind.isLater then call('HDEL', key, 'mrError', 'failedReason', 'stacktrace') end
   end
   call('XADD', q.events, '*', 'event', 'completed', 'jobId', id, 'returnvalue', job.text, 'prev', 'active')
   return true
@@ -122,8 +124,8 @@ end
 
 /**
  * Completes plain jobs: without links and without a keep limit. A job that others come after is left to `settleScript`:
- * its answer is 'linked'. ARGV: time, number of jobs, then for each: queue, Millrace's id, token, attempt,
- * result, duration, 1 if it is not kept.
+ * its answer is 'linked'. ARGV: time, number of jobs, number of kinds of jobs, for each kind: queue, 1 if it was started before,
+ * 1 if it is not kept; then for each job: the number of its kind, Millrace's id, token, result, duration.
  */
 export const completeScript = compose(
   'complete',
@@ -134,14 +136,14 @@ export const completeScript = compose(
   FINISH,
   FINISH_PLAIN,
   `
-local answers, count = {}, tonumber(ARGV[2])
+local answers = {}
 
 local function completeOne(job)
-  local q, id, course = job.queue.q, job.id, job.course
+  local q, id, course = job.kind.queue.q, job.id, job.course
   if course == 'linked' then return course end
   if course == 'lost' then return lossOf(q, id) end
   if course == 'plain' and finishPlain(job) then return '', job.key .. ':lock' end
-  return finish(q, id, job, job.removes) < 0 and lossOf(q, id) or ''
+  return finish(q, id, job, job.kind.removes, job.kind.isLater) < 0 and lossOf(q, id) or ''
 end
 
 -- Lua's stack limits how many arguments one command takes.
@@ -149,7 +151,7 @@ for from = 1, count, 500 do
   local jobs, holders, mayBeLinked = readJobs(from, math.min(from + 499, count))
   local locks = {}
   for index, job in ipairs(jobs) do
-    local plain = job.queue.plain
+    local plain = job.kind.queue.plain
     job.course = courseOf(job, holders[index], mayBeLinked)
     if job.course == 'plain' then plain[#plain + 1] = job.id end
   end
@@ -176,13 +178,20 @@ export async function completePlain(
   database: RedisDatabase,
   done: readonly Completion[],
 ): Promise<{ readonly lost: readonly Lost[]; readonly linked: readonly Settlement[] }> {
-  const args: (string | number)[] = [done.length]
+  const kinds = new Map<string, number>()
+  const [header, args]: [(string | number)[], (string | number)[]] = [[], []]
   for (const { lease, outcome } of done) {
     const { job, token, attempt } = lease
-    const removes = outcome.keep === 0 ? '1' : '0'
-    args.push(queueOf(job.type), job.id, token, attempt, outcome.result, outcome.durationMs, removes)
+    const kind = [queueOf(job.type), attempt > 1 ? '1' : '0', outcome.keep === 0 ? '1' : '0']
+    const name = kind.join('\n')
+    const number = kinds.get(name) ?? kinds.size + 1
+    if (number > kinds.size) {
+      kinds.set(name, number)
+      header.push(...kind)
+    }
+    args.push(number, job.id, token, outcome.result, outcome.durationMs)
   }
-  const answer = await database.run(completeScript(), args)
+  const answer = await database.run(completeScript(), [done.length, kinds.size, ...header, ...args])
   const answers: readonly unknown[] = Array.isArray(answer) ? answer : []
   const linked = done.filter((_, index) => answers[index] === 'linked')
   const reasons = answers.map((one) => (one === 'linked' ? '' : one))

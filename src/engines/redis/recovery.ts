@@ -3,10 +3,11 @@ import { LOST_CLAIM_REASON } from '../../engine/lost-claims.ts'
 import type { Settlement } from '../../engine/outcome.ts'
 import { REAPER_LEASE_MS } from '../../engine/subscriptions.ts'
 import { type Claimed, type Claiming, readClaimed } from './claim.ts'
+import { READ_CLAIMED } from './claimed-fields.ts'
 import type { RedisDatabase } from './database.ts'
 import { queueOf, typeOf } from './keys.ts'
 import { HISTORY } from './lua/history.ts'
-import { ENDED, IDENTITY, LINKS, LINKS_BULL } from './lua/links.ts'
+import { ENDED, LINKS, LINKS_BULL, MEND } from './lua/links.ts'
 import { attemptOf, listOf, readStored, toFields } from './rows.ts'
 import { compose, GOES_ON_WHEN_FULL } from './scripts.ts'
 import { settleLeases } from './settle.ts'
@@ -35,7 +36,8 @@ const claimExpiredScript = compose(
   {},
   GOES_ON_WHEN_FULL,
   HISTORY,
-  IDENTITY,
+  READ_CLAIMED,
+  MEND,
   `
 local worker, token, max = ARGV[2], ARGV[3], tonumber(ARGV[4])
 call('SET', own('reaped'), string.format('%.0f', now))
@@ -62,10 +64,8 @@ for _, name in ipairs(queues) do
       expired(q, id)
       call('SET', q.base .. id .. ':lock', token .. count, 'PX', leases[name] or ARGV[5])
       call('HSET', q.base .. id, 'pb', worker)
-      local fields = call('HGETALL', q.base .. id)
-      for at = 1, #fields, 2 do
-        if fields[at] == 'atm' then mendCount(q, id, fields, at + 1) end
-      end
+      local fields = readClaimed(q.base .. id)
+      mendCount(q, id, fields)
       claimed[3 * count - 2], claimed[3 * count - 1], claimed[3 * count] = name, id, fields
     elseif left >= 0 and (nextIn < 0 or left < nextIn) then
       nextIn = left

@@ -89,7 +89,7 @@ local function complete(q, id, s)
   local removes = s.keep == 0 and not isNeeded(q, id)
   -- Later its hash is gone, and with it the list of its predecessors.
   if removes and s.isLinked and holds(q, id, s.token) then unlink(q, id) end
-  local code = finish(q, id, s, removes)
+  local code = finish(q, id, s, removes, s.attempt > 1)
   if code < 0 then return code end
   if removes and more.latest then forgetVersion(q, more.latest.key) end
   if s.keep == 0 and not removes then call('HSET', q.base .. id, 'mrGoes', 1) end

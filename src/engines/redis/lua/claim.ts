@@ -1,3 +1,4 @@
+import { READ_CLAIMED } from '../claimed-fields.ts'
 import { compose } from '../scripts.ts'
 import { IDENTITY, STARTED } from './links.ts'
 import { NO_SLOTS, SLOTS, SORTED } from './slots.ts'
@@ -75,9 +76,12 @@ local function pop(kind, wanted)
   if kind.first > 0 then ids = call('RPOP', q.wait, math.min(wanted, kind.first)) or {} end
   kind.first = kind.first - #ids
   if #ids < wanted and kind.others > 0 then
-    local popped = call('ZPOPMIN', q.prioritized, wanted - #ids)
-    for at = 1, #popped, 2 do ids[#ids + 1] = popped[at] end
-    kind.others = kind.others - #popped / 2
+    -- Without their scores, which ZPOPMIN would write out for each.
+    local last = wanted - #ids - 1
+    local first = call('ZRANGE', q.prioritized, 0, last)
+    call('ZREMRANGEBYRANK', q.prioritized, 0, last)
+    if #ids == 0 then ids = first else for _, id in ipairs(first) do ids[#ids + 1] = id end end
+    kind.others = kind.others - #first
   end
   if #ids > 0 then call('LPUSH', q.active, unpack(ids)) end
   return ids
@@ -93,10 +97,21 @@ local function mayTake(kind)
   return wait <= 0
 end
 
+-- When a lease that begins now ends by the server's clock. Redis would make this of a duration with every command.
+local function endOf(lease)
+  local from = now
+  if ARGV[1] ~= '' then
+    local time = call('TIME')
+    from = time[1] * 1000 + math.floor(time[2] / 1000)
+  end
+  return string.format('%.0f', from + lease)
+end
+
 local function openType(index)
   local at, kind = 7 * index, openQueue(index)
   if kind then
     kind.lease, kind.limit, kind.window = ARGV[at + 1], tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
+    kind.expires = endOf(kind.lease)
     kind.left = limited(kind.q, tonumber(ARGV[at + 2]), kind.limit, kind.window)
     if kind.left > 0 then
       if openSlots and ARGV[at + 5] ~= '' then openSlots(kind, tonumber(ARGV[at + 5]), ARGV[at + 6]) end
@@ -117,21 +132,18 @@ local claimed, count = {}, 0
 
 -- BullMQ's number of this start. If another program wrote no number there, it starts again; we do not use it.
 local function nextStart(fields)
-  for at = 1, #fields, 2 do
-    local value = fields[at + 1]
-    if fields[at] == 'ats' and string.match(value, '^%d+$') and #value < 16 then return value + 1 end
-  end
-  return '1'
+  local value = fields[AT.ats]
+  return value and string.match(value, '^%d+$') and #value < 16 and value + 1 or '1'
 end
 
 -- BullMQ's prepareJobForProcessing in half as many commands; the marker comes once per batch. test/bullmq pins the text
 -- that this follows. A key that holds no job is left as it is: without fields, the job is dropped.
 local function prepare(kind, id, own)
   local q, key = kind.q, kind.q.base .. id
-  local fields = redis.pcall('HGETALL', key)
-  call('SET', key .. ':lock', own, 'PX', kind.lease)
+  local fields = readClaimed(key)
+  call('SET', key .. ':lock', own, 'PXAT', kind.expires)
   call('XADD', q.events, '*', 'event', 'active', 'jobId', id, 'prev', 'waiting')
-  if fields.err or #fields == 0 then return {} end
+  if fields.err or not (fields[AT.name] or fields[AT.data]) then return {} end
   call('HSET', key, 'processedOn', nowText, 'pb', worker, 'ats', nextStart(fields))
   return fields
 end
@@ -139,12 +151,12 @@ end
 -- The same where BullMQ's own limit counts starts.
 local function prepareLimited(kind, id, own)
   local q, opts = kind.q, { token = own, lockDuration = kind.lease, name = worker }
-  local ok, job = pcall(prepareJobForProcessing, q.base, q.limiter, q.events, id, now, kind.max, kind.duration, q.marker, opts)
-  if not ok then
+  if not pcall(prepareJobForProcessing, q.base, q.limiter, q.events, id, now, kind.max, kind.duration, q.marker, opts) then
     call('HSET', q.base .. id, 'ats', 0)
-    job = prepareJobForProcessing(q.base, q.limiter, q.events, id, now, kind.max, kind.duration, q.marker, opts)
+    prepareJobForProcessing(q.base, q.limiter, q.events, id, now, kind.max, kind.duration, q.marker, opts)
   end
-  return job[1]
+  local fields = readClaimed(q.base .. id)
+  return fields.err and {} or fields
 end
 
 -- Takes up to so many jobs. False when there was none, or none may be taken.
@@ -238,15 +250,16 @@ return { nextAt and math.max(0, nextAt - now) or -1, claimed }
 /**
  * ARGV: time, worker, token, max, number of types, 1 to find out whether empty queues are paused, then for each type: queue,
  * lease (ms), bound, limit, window (ms), slots, 'tenant' if they are of each tenant. Answers when to look again (ms from now, -1: never) and three values for each job: queue, id and
- * the fields of its hash. The n-th job has the token followed by n.
+ * what `readClaimed` found. The n-th job has the token followed by n.
  */
-export const claimScript = compose('claim', { functions: FUNCTIONS }, IDENTITY, STARTED, SORTED, NO_SLOTS, CLAIM)
+export const claimScript = compose('claim', { functions: FUNCTIONS }, IDENTITY, READ_CLAIMED, STARTED, SORTED, NO_SLOTS, CLAIM)
 
 /** The same where a type has slots. */
 export const claimSlotsScript = compose(
   'claim-slots',
   { functions: FUNCTIONS },
   IDENTITY,
+  READ_CLAIMED,
   STARTED,
   SORTED,
   SLOTS,

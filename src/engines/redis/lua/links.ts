@@ -10,7 +10,8 @@ export const LINKS_BULL = { scripts: ['releaseParentIfNoPendingDependencies'] } 
 /** Millrace's id of a job, and the fields that BullMQ does not have. */
 export const IDENTITY = `
 local function publicId(q, id)
-  if #id == 26 and not string.find(id, '[^0-9A-HJKMNP-TV-Z]') then return id end
+  -- From the beginning to the end: to look for a character that does not fit costs three times as much.
+  if #id == 26 and string.find(id, '^[0-9A-HJKMNP-TV-Z]+$') then return id end
   return string.gsub(q.name, '/', ':') .. '#' .. id
 end
 
@@ -18,17 +19,21 @@ local function moreOf(q, id)
   local ok, more = pcall(cjson.decode, call('HGET', q.base .. id, 'mr') or '{}')
   return ok and type(more) == 'table' and more or {}
 end
+`
 
+/** For claims, with \`READ_CLAIMED\` before it. */
+export const MEND = `
 -- Starts are counted with HINCRBY. A value of another program that is not a number would fail every batch with the job.
-local function mendCount(q, id, fields, at)
-  if string.match(fields[at], '^%d+$') and #fields[at] < 16 then return end
+local function mendCount(q, id, fields)
+  local count = fields[AT.atm]
+  if not count or count == '0' or (string.find(count, '^%d+$') and #count < 16) then return end
   call('HSET', q.base .. id, 'atm', 0)
-  fields[at] = '0'
+  fields[AT.atm] = '0'
 end
 `
 
 /** `started(q, id, fields)` is called for each job that is claimed. */
-export const STARTED = `
+export const STARTED = `${MEND}
 -- Adds a foreign job to the index and its queue to the types; marks a version of a latest key as the running one.
 local function started(q, id, fields)
   local public = publicId(q, id)
@@ -36,20 +41,17 @@ local function started(q, id, fields)
     call('ZADD', own('index'), 0, public .. ':' .. q.name)
     call('SADD', KEYS[1], q.name)
   end
-  for index = 1, #fields, 2 do
-    if fields[index] == 'atm' then mendCount(q, id, fields, index + 1) end
-    if fields[index] == 'mrSeq' then
-      local key = q[':latest:' .. moreOf(q, id).latest.key]
-      local known = call('HMGET', key, 'seq', 'queued')
-      -- Only another program puts back a version that a newer one has followed.
-      if known[1] and tonumber(fields[index + 1]) < tonumber(known[1]) then
-        fields[#fields + 1] = 'mrStale'
-        fields[#fields + 1] = '1'
-      else
-        call('HSET', key, 'running', id)
-        if known[2] == id then call('HDEL', key, 'queued') end
-      end
-    end
+  mendCount(q, id, fields)
+  local version = fields[AT.mrSeq]
+  if not version then return end
+  local key = q[':latest:' .. moreOf(q, id).latest.key]
+  local known = call('HMGET', key, 'seq', 'queued')
+  -- Only another program puts back a version that a newer one has followed.
+  if known[1] and tonumber(version) < tonumber(known[1]) then
+    fields[AT.mrStale] = '1'
+  else
+    call('HSET', key, 'running', id)
+    if known[2] == id then call('HDEL', key, 'queued') end
   end
 end
 `
