@@ -9,6 +9,7 @@ import { claimedFields } from './claimed-fields.ts'
 import type { RedisDatabase } from './database.ts'
 import { queueOf, typeOf } from './keys.ts'
 import { claimScript, claimSlotsScript } from './lua/claim.ts'
+import { claimPlainScript } from './lua/claim-plain.ts'
 import { HISTORY } from './lua/history.ts'
 import { ENDED, IDENTITY, LINKS, LINKS_BULL } from './lua/links.ts'
 import { WAKE } from './lua/slots.ts'
@@ -50,18 +51,9 @@ export async function claimReady(
     .map((subscribed) => ({ ...subscribed, bound: Math.min(max, perType[subscribed.type] ?? max) }))
     .filter(({ bound }) => bound > 0)
   if (wanted.length === 0) return { leases: [], lookInMs: null }
-  const args = wanted.flatMap(({ type, leaseMs, bound, limit, slots }) => [
-    queueOf(type),
-    leaseMs,
-    bound,
-    limit?.max ?? '',
-    limit?.perMs ?? '',
-    slots?.max ?? '',
-    slots?.by ?? '',
-  ])
-  const script = wanted.some(({ slots }) => slots !== undefined) ? claimSlotsScript() : claimScript()
   const beganMs = clock.monotonicMs()
-  const answer = await database.run(script, [worker, token, max, wanted.length, isFull ? 1 : 0, ...args])
+  const asked = { worker, token, max, isFull }
+  const answer = (await askPlainly(database, wanted, asked)) ?? (await ask(database, wanted, asked))
   const leaseOf = new Map(wanted.map(({ type, leaseMs }) => [type, leaseMs]))
   const claimed = await readClaimed({ database, clock, token }, answer, (type) => leaseOf.get(type) ?? LEASE_DEFAULT_MS)
   const limited = new Set(wanted.flatMap(({ type, limit }) => (limit === undefined ? [] : [type])))
@@ -72,6 +64,46 @@ export async function claimReady(
       { clock, beganMs },
     )
   return claimed
+}
+
+interface Asked {
+  readonly worker: string
+  readonly token: string
+  readonly max: number
+  readonly isFull: boolean
+}
+
+interface Wanted extends SubscribedType {
+  readonly bound: number
+}
+
+/** Null where more is needed; then nothing has been done. */
+async function askPlainly(
+  database: RedisDatabase,
+  wanted: readonly Wanted[],
+  { worker, token, max }: Asked,
+): Promise<unknown> {
+  const [only, second] = wanted
+  if (only === undefined || second !== undefined || only.limit != null || only.slots != null) return null
+  return database.run(claimPlainScript(), [worker, token, Math.min(max, only.bound), queueOf(only.type), only.leaseMs])
+}
+
+function ask(
+  database: RedisDatabase,
+  wanted: readonly Wanted[],
+  { worker, token, max, isFull }: Asked,
+): Promise<unknown> {
+  const args = wanted.flatMap(({ type, leaseMs, bound, limit, slots }) => [
+    queueOf(type),
+    leaseMs,
+    bound,
+    limit?.max ?? '',
+    limit?.perMs ?? '',
+    slots?.max ?? '',
+    slots?.by ?? '',
+  ])
+  const script = wanted.some(({ slots }) => slots !== undefined) ? claimSlotsScript() : claimScript()
+  return database.run(script, [worker, token, max, wanted.length, isFull ? 1 : 0, ...args])
 }
 
 /**

@@ -9,9 +9,13 @@ const READ: readonly string[] = [
 /** What it answers, in this order. `mrStale` is stored nowhere: the claim says by it that a newer version exists. */
 const CLAIMED: readonly string[] = [...READ, 'mrStale']
 
-/** `readClaimed(key)`: these fields of a job, false where there is none; `AT.name`: where each stands. */
+/** For Lua: where a field stands in the answer of `readClaimed`. */
+export function at(name: string): number {
+  return CLAIMED.indexOf(name) + 1
+}
+
+/** `readClaimed(key)`: these fields of a job, false where there is none. */
 export const READ_CLAIMED: string = `
-local AT = { ${CLAIMED.map((name, index) => `${name} = ${index + 1}`).join(', ')} }
 local function readClaimed(key) return redis.pcall('HMGET', key, ${READ.map((name) => `'${name}'`).join(', ')}) end
 `
 

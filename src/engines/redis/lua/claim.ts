@@ -1,5 +1,6 @@
 import { READ_CLAIMED } from '../claimed-fields.ts'
 import { compose } from '../scripts.ts'
+import { PREPARE } from './claim-plain.ts'
 import { IDENTITY, STARTED } from './links.ts'
 import { NO_SLOTS, SLOTS, SORTED } from './slots.ts'
 
@@ -97,16 +98,6 @@ local function mayTake(kind)
   return wait <= 0
 end
 
--- When a lease that begins now ends by the server's clock. Redis would make this of a duration with every command.
-local function endOf(lease)
-  local from = now
-  if ARGV[1] ~= '' then
-    local time = call('TIME')
-    from = time[1] * 1000 + math.floor(time[2] / 1000)
-  end
-  return string.format('%.0f', from + lease)
-end
-
 local function openType(index)
   local at, kind = 7 * index, openQueue(index)
   if kind then
@@ -130,25 +121,7 @@ end
 
 local claimed, count = {}, 0
 
--- BullMQ's number of this start. If another program wrote no number there, it starts again; we do not use it.
-local function nextStart(fields)
-  local value = fields[AT.ats]
-  return value and string.match(value, '^%d+$') and #value < 16 and value + 1 or '1'
-end
-
--- BullMQ's prepareJobForProcessing in half as many commands; the marker comes once per batch. test/bullmq pins the text
--- that this follows. A key that holds no job is left as it is: without fields, the job is dropped.
-local function prepare(kind, id, own)
-  local q, key = kind.q, kind.q.base .. id
-  local fields = readClaimed(key)
-  call('SET', key .. ':lock', own, 'PXAT', kind.expires)
-  call('XADD', q.events, '*', 'event', 'active', 'jobId', id, 'prev', 'waiting')
-  if fields.err or not (fields[AT.name] or fields[AT.data]) then return {} end
-  call('HSET', key, 'processedOn', nowText, 'pb', worker, 'ats', nextStart(fields))
-  return fields
-end
-
--- The same where BullMQ's own limit counts starts.
+-- \`prepare\` where BullMQ's own limit counts starts.
 local function prepareLimited(kind, id, own)
   local q, opts = kind.q, { token = own, lockDuration = kind.lease, name = worker }
   if not pcall(prepareJobForProcessing, q.base, q.limiter, q.events, id, now, kind.max, kind.duration, q.marker, opts) then
@@ -167,7 +140,8 @@ local function take(kind, wanted)
   for _, id in ipairs(ids) do
     count = count + 1
     local own = token .. count
-    local fields = (kind.max and prepareLimited or prepare)(kind, id, own)
+    local fields
+    if kind.max then fields = prepareLimited(kind, id, own) else fields = prepare(q, id, own, kind.expires) end
     claimed[3 * count - 2], claimed[3 * count - 1], claimed[3 * count] = q.name, id, fields
     kind.left = kind.left - 1
     if kind.limit then
@@ -252,7 +226,7 @@ return { nextAt and math.max(0, nextAt - now) or -1, claimed }
  * lease (ms), bound, limit, window (ms), slots, 'tenant' if they are of each tenant. Answers when to look again (ms from now, -1: never) and three values for each job: queue, id and
  * what `readClaimed` found. The n-th job has the token followed by n.
  */
-export const claimScript = compose('claim', { functions: FUNCTIONS }, IDENTITY, READ_CLAIMED, STARTED, SORTED, NO_SLOTS, CLAIM)
+export const claimScript = compose('claim', { functions: FUNCTIONS }, IDENTITY, READ_CLAIMED, STARTED, PREPARE, SORTED, NO_SLOTS, CLAIM)
 
 /** The same where a type has slots. */
 export const claimSlotsScript = compose(
@@ -261,6 +235,7 @@ export const claimSlotsScript = compose(
   IDENTITY,
   READ_CLAIMED,
   STARTED,
+  PREPARE,
   SORTED,
   SLOTS,
   CLAIM,

@@ -1,3 +1,5 @@
+import { at } from '../claimed-fields.ts'
+
 /**
  * What links jobs to each other, as Lua: idempotency keys, versions of a latest key, and predecessors. A job that must wait
  * is in BullMQ's `waiting-children`, and BullMQ's own script moves it out.
@@ -25,10 +27,10 @@ end
 export const MEND = `
 -- Starts are counted with HINCRBY. A value of another program that is not a number would fail every batch with the job.
 local function mendCount(q, id, fields)
-  local count = fields[AT.atm]
+  local count = fields[${at('atm')}]
   if not count or count == '0' or (string.find(count, '^%d+$') and #count < 16) then return end
   call('HSET', q.base .. id, 'atm', 0)
-  fields[AT.atm] = '0'
+  fields[${at('atm')}] = '0'
 end
 `
 
@@ -42,13 +44,13 @@ local function started(q, id, fields)
     call('SADD', KEYS[1], q.name)
   end
   mendCount(q, id, fields)
-  local version = fields[AT.mrSeq]
+  local version = fields[${at('mrSeq')}]
   if not version then return end
   local key = q[':latest:' .. moreOf(q, id).latest.key]
   local known = call('HMGET', key, 'seq', 'queued')
   -- Only another program puts back a version that a newer one has followed.
   if known[1] and tonumber(version) < tonumber(known[1]) then
-    fields[AT.mrStale] = '1'
+    fields[${at('mrStale')}] = '1'
   else
     call('HSET', key, 'running', id)
     if known[2] == id then call('HDEL', key, 'queued') end
