@@ -52,8 +52,11 @@ export class BlockingConnection {
       if (!this.#closed) await systemClock.sleep(Math.min(left, PAUSE_MS), signal)
       return null
     } finally {
-      cancelDeadline()
-      signal.removeEventListener('abort', cut)
+      // Later: a job may wait, and both take as long as asking for it.
+      setImmediate(() => {
+        cancelDeadline()
+        signal.removeEventListener('abort', cut)
+      })
     }
   }
 
