@@ -226,7 +226,17 @@ return { nextAt and math.max(0, nextAt - now) or -1, claimed }
  * lease (ms), bound, limit, window (ms), slots, 'tenant' if they are of each tenant. Answers when to look again (ms from now, -1: never) and three values for each job: queue, id and
  * what `readClaimed` found. The n-th job has the token followed by n.
  */
-export const claimScript = compose('claim', { functions: FUNCTIONS }, IDENTITY, READ_CLAIMED, STARTED, PREPARE, SORTED, NO_SLOTS, CLAIM)
+export const claimScript = compose(
+  'claim',
+  { functions: FUNCTIONS },
+  IDENTITY,
+  READ_CLAIMED,
+  STARTED,
+  PREPARE,
+  SORTED,
+  NO_SLOTS,
+  CLAIM,
+)
 
 /** The same where a type has slots. */
 export const claimSlotsScript = compose(
