@@ -77,3 +77,12 @@ test('it does nothing for a new type, a known id or while a delayed job is due',
   const ids = [stored, early, delayed, late].map(({ id }) => id)
   assert.deepEqual(await redis.zrange(`${queue}:prioritized`, '0', '-1'), ids)
 })
+
+test('the stream of events does not grow without end where nobody takes the jobs', async (t) => {
+  const { database, redis, one, queue } = await stage(t)
+  await storeJobs(database, [newJob()])
+  await redis.hset(`${queue}:meta`, 'opts.maxLenEvents', '10')
+  for (let jobs = 0; jobs < 300; jobs += 1) assert.notEqual(await one(newJob()), null)
+  // Redis drops blocks of a hundred entries.
+  assert.ok((await redis.xlen(`${queue}:events`)) <= 10 + 100 + 2 * 16)
+})
