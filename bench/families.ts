@@ -80,7 +80,7 @@ const KAFKA: Family = {
   sizes: STANDARD_OF_LOGS,
   terms: [
     `One broker (KRaft), started for the run on the same machine with ${PARTITIONS} partitions for each topic and acks=all, serves everybody; a log is flushed as Kafka does, by the system. Each measurement has a topic and a group of its own.`,
-    'In the drain each reads the jobs that it wrote itself: those of Millrace have headers, the others have none. And the stream parses a whole fetch, there some two hundred thousand records, before it hands out the first: what the drain times of it is mostly handing out. Over the same records for all of them it is slower by far.',
+    'In the drain each reads the jobs that it wrote itself: those of Millrace have headers, the others have none.',
     'The mixture of real work is not measured here: a log has neither priorities nor delays, and both peers handle the records of a partition one after another, so that they would be measured waiting.',
   ],
   duration: 'about eight minutes',

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Ledger } from '../ledger.ts'
 import { inBatches, makePayloads } from '../payload.ts'
 import type { Scene } from '../scenario.ts'
+import type { Gate } from './gate.ts'
 
 export async function enqueueAll(scene: Scene, count: number): Promise<void> {
   const { contender } = scene
@@ -28,11 +29,22 @@ export function errorFaults(errors: readonly unknown[]): string[] {
 export interface Drained {
   /** When each job arrived, in the order of arrival, in milliseconds of this process's monotonic clock. */
   readonly arrivedMs: readonly number[]
+  /** When the gate was opened, on the same clock, where there is one. */
+  readonly openedMs: number | undefined
   readonly faults: readonly string[]
 }
 
+/** How long a worker has nothing to do before its gate is opened: its commits and its compiler have come to rest by then. */
+const REST_MS = 300
+
+/** The jobs in front of a gate, and the gate. */
+export interface Gated {
+  readonly warmup: number
+  readonly gate: Gate
+}
+
 /** Works until all `count` jobs from `from` on have arrived, or until none does any more. */
-export async function drain(scene: Scene, count: number, from = 0): Promise<Drained> {
+export async function drain(scene: Scene, count: number, from = 0, gated?: Gated): Promise<Drained> {
   const { contender, sizes } = scene
   const ledger = new Ledger(count)
   const arrivedMs: number[] = []
@@ -45,12 +57,21 @@ export async function drain(scene: Scene, count: number, from = 0): Promise<Drai
     },
     onError: (error) => errors.push(error),
   })
+  const faults: string[] = []
+  let openedMs: number | undefined
+  if (gated !== undefined) {
+    await ledger.reach(gated.warmup, sizes.stallMs)
+    await sleep(REST_MS)
+    if (arrivedMs.length !== gated.warmup) faults.push(`${arrivedMs.length} jobs came before the gate was opened`)
+    openedMs = await gated.gate.open()
+  }
   await ledger.reach(count, sizes.stallMs)
   await working.stop()
-  const faults = [...ledger.faults(), ...errorFaults(errors)]
+  await gated?.gate.end()
+  faults.push(...ledger.faults(), ...errorFaults(errors))
   const remaining = await leftOver(scene)
   if (remaining !== 0) faults.push(`${remaining} jobs are still due or running after all was drained`)
-  return { arrivedMs, faults }
+  return { arrivedMs, openedMs, faults }
 }
 
 /** What is left when nothing more goes: peers may store their last completions after their `stop` has answered. */
@@ -65,10 +86,9 @@ async function leftOver({ contender, sizes }: Scene): Promise<number> {
 
 /**
  * Jobs per second after the first `warmup` arrivals: starting the worker and compiling its code is over by then, for
- * every contender alike.
+ * every contender alike. `fromMs`: since when, default: the last of these arrivals.
  */
-export function steadyRate(arrivedMs: readonly number[], warmup: number): number {
-  const fromMs = arrivedMs[warmup - 1]
+export function steadyRate(arrivedMs: readonly number[], warmup: number, fromMs = arrivedMs[warmup - 1]): number {
   const toMs = arrivedMs.at(-1)
   if (fromMs === undefined || toMs === undefined) return 0
   return ((arrivedMs.length - warmup) / (toMs - fromMs)) * 1_000
