@@ -47,6 +47,8 @@ export async function keepGate({ line, place }: Scene): Promise<void> {
     transactionalId: topic,
     maxInFlightRequests: 1,
     idempotent: true,
+    // The broker would abort it, and the jobs in it would be missing.
+    transactionTimeout: 600_000,
     createPartitioner: Partitioners.DefaultPartitioner,
   })
   await producer.connect()
