@@ -59,7 +59,7 @@ export class SqliteConsumer implements Consumer {
       const next = isSure ? READY : await this.#core.read('claim', () => this.#nextDue(request))
       if (next.ready) {
         let settling: readonly Promise<unknown>[] = []
-        const leases = await this.#core.writeVolatile('claim', () => {
+        const leases = await this.#core.writeInTurn('claim', 'volatile', () => {
           const taken = isOver() ? [] : this.#take(request)
           // Here, because a settle of the same transaction is acknowledged with this claim.
           settling = this.#returning.size === 0 ? [] : taken.flatMap(({ job }) => this.#returning.get(job.id) ?? [])
@@ -158,7 +158,7 @@ export class SqliteConsumer implements Consumer {
     // From here on the answer reports a loss, not a listener.
     for (const { lease } of settlements) this.#held.delete(lease.token)
     const removes = settlements.some(({ outcome }) => hasKeepLimit(outcome))
-    const settling = this.#core.write('settle', (isAlone) => {
+    const settling = this.#core.writeInTurn('settle', 'durable', (isAlone) => {
       const lost = settleLeases(this.#holder(), settlements, isAlone)
       if (removes) applyKeepLimits(this.#core, settlements, lost)
       return lost

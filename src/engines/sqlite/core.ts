@@ -105,6 +105,11 @@ export class SqliteCore {
     return this.#writer.run(name, run, 'volatile')
   }
 
+  /** For claims and settles: the same, and processes that compete for jobs let each other go first. */
+  writeInTurn<T>(name: string, durability: 'durable' | 'volatile', run: (isAlone: boolean) => T): Promise<T> {
+    return this.#writer.run(name, run, durability, null, true)
+  }
+
   /** Synchronous, unless the database is locked for a moment: then it retries without blocking. */
   async read<T>(name: string, run: () => T): Promise<T> {
     for (let tries = 1; ; tries += 1) {

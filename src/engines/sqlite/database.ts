@@ -1,6 +1,7 @@
 import { DatabaseSync, constants as sqlite } from 'node:sqlite'
 import { EngineError } from '../../errors.ts'
 import { toOpenError } from './faults.ts'
+import { WAL_PAGES } from './fold-log.ts'
 
 export type SqliteValue = string | number | bigint | null
 type Named = Record<string, SqliteValue>
@@ -37,9 +38,6 @@ export type Synchronous = 'full' | 'normal'
  * (sqlite.org/wal.html#walresetbug). A queue does exactly that, so older versions are refused.
  */
 const VERSION_MIN = [3, 51, 3] as const
-
-/** Pages of WAL after which a commit checkpoints it: 8 MiB. A checkpoint pauses the event loop, and 4 MiB meant twice as many. */
-const WAL_PAGES = 2_000
 
 /** A connection with a cache of prepared statements. One per engine and thread. */
 export class Connection {

@@ -7,6 +7,9 @@ import { tempFiles } from '../../../test/fixtures/temp-files.ts'
 import type { Engine } from '../../engine/engine.ts'
 import { openEngine } from '../../engine/open.ts'
 import { systemClock } from '../../time/clock.ts'
+import { Connection } from './database.ts'
+import { foldLongLog, shareLog, WAL_PAGES } from './fold-log.ts'
+import { Writer } from './writer.ts'
 
 const SETTINGS = { clock: systemClock, migrate: true }
 /** Far above what closing takes, and far below what a reader may take. */
@@ -75,5 +78,55 @@ describe('closing folds the log back', () => {
     await reader.close()
     assert.equal(jobsWithoutLog(), 0)
     await engine.close()
+  })
+})
+
+describe('in a file that processes share', () => {
+  const logOf = (database: DatabaseSync) => database.prepare('PRAGMA wal_checkpoint(NOOP)').get()
+  const fill = (database: DatabaseSync): void => {
+    database.exec('CREATE TABLE filled (x)')
+    const insert = database.prepare('INSERT INTO filled VALUES (zeroblob(8000))')
+    while (Number(logOf(database)?.log) < WAL_PAGES) insert.run()
+  }
+
+  test('a long log is folded back whole, and not before it is asked for', () => {
+    shareLog(new Connection(other))
+    fill(other)
+    assert.equal(logOf(other)?.checkpointed, 0)
+    foldLongLog(new Connection(other))
+    assert.equal(logOf(other)?.checkpointed, logOf(other)?.log)
+  })
+
+  test('a short log, and one that another process writes to, are left for later', () => {
+    const connection = new Connection(other)
+    shareLog(connection)
+    other.exec('CREATE TABLE few (x)')
+    foldLongLog(connection)
+    assert.equal(logOf(other)?.checkpointed, 0)
+    fill(other)
+    const writing = new DatabaseSync(file)
+    writing.exec('PRAGMA wal_autocheckpoint = 0; BEGIN IMMEDIATE; INSERT INTO few VALUES (1)')
+    foldLongLog(connection)
+    writing.exec('COMMIT')
+    assert.ok(Number(logOf(other)?.checkpointed) < Number(logOf(other)?.log))
+    writing.close()
+  })
+
+  test('a writer that has met the lock of another leaves the log to that', async () => {
+    const connection = new Connection(new DatabaseSync(file, { timeout: 0 }))
+    const tried = Promise.withResolvers<void>()
+    const random = (): number => {
+      tried.resolve()
+      return 0
+    }
+    const writer = new Writer(connection, { sync: null, random })
+    other.exec('BEGIN IMMEDIATE')
+    const written = writer.run('enqueue', () => {})
+    await tried.promise
+    other.exec('COMMIT')
+    await written
+    const read = connection.prepare('PRAGMA wal_autocheckpoint').get()
+    assert.deepEqual({ ...(read as object) }, { wal_autocheckpoint: 2 * WAL_PAGES })
+    connection.close()
   })
 })

@@ -22,6 +22,33 @@ export async function foldLog(connection: Connection): Promise<void> {
   }
 }
 
+/** Pages of the log after which a commit folds it back: 8 MiB. A fold pauses the event loop, and 4 MiB meant twice as many. */
+export const WAL_PAGES = 2_000
+/** Where SQLite itself does it at the latest, in a file that processes share. */
+const WAL_PAGES_SHARED = 2 * WAL_PAGES
+
+/**
+ * Several processes write the file. SQLite folds a log of WAL_PAGES back while others go on writing. It never catches up
+ * with busy ones, so the log is never begun anew, and half of the commits fold back some pages, with two syncs each. So here
+ * it is left to `foldLongLog`.
+ */
+export function shareLog(connection: Connection): void {
+  connection.exec(`PRAGMA wal_autocheckpoint = ${WAL_PAGES_SHARED}`)
+}
+
+/**
+ * Right after a commit, when nobody else has the write lock yet. Others wait until all is folded back, and the next one begins
+ * the log anew. If somebody was quicker, as much is folded back as can be, and the next commit tries again.
+ */
+export function foldLongLog(connection: Connection): void {
+  try {
+    const { log } = connection.prepare('PRAGMA wal_checkpoint(NOOP)').get() as { log: number }
+    if (log >= WAL_PAGES) connection.prepare('PRAGMA wal_checkpoint(FULL)').get()
+  } catch {
+    // Everything is in the log. A fault of the disk is reported by the next write.
+  }
+}
+
 function hasWritten(connection: Connection): boolean {
   const { rows } = connection.prepare('SELECT total_changes() AS rows').get() as { rows: number }
   return rows > 0

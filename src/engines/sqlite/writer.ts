@@ -2,12 +2,16 @@ import { ClosedError, EngineError } from '../../errors.ts'
 import { systemClock } from '../../time/clock.ts'
 import { type Connection, isInTransaction } from './database.ts'
 import { isBusy, toEngineError } from './faults.ts'
+import { foldLongLog, shareLog } from './fold-log.ts'
+import { LockPauses } from './lock-pauses.ts'
 
 interface Operation {
   readonly name: string
   readonly sinceMs: number
   /** Whether it is acknowledged only when it is on the disk. */
   readonly isDurable: boolean
+  /** While others use the file it may wait for a while. */
+  readonly isPatient: boolean
   /** It failed together with others, so it is retried in its own transaction. */
   isAlone: boolean
   readonly statement: (() => unknown) | null
@@ -23,9 +27,8 @@ interface Done {
 
 /** How long a call waits for the write lock of another process before it gives up with ERR_STORAGE_BUSY. */
 const BUSY_MS_MAX = 30_000
-/** Pauses between attempts to lock: short at first, because a lock is usually held for some milliseconds. */
-const RETRY_MS_MIN = 0.5
-const RETRY_MS_MAX = 8
+/** A claim or a settle that has waited longer than this rests no more (see LockPauses). */
+const PATIENCE_MS = 250
 /** Claims shrink after a longer transaction and grow again after one of less than half. */
 const LONG_MS = 8
 const CLAIM_MIN = 32
@@ -35,6 +38,8 @@ const CLAIM_SHARED_MAX = 128
 const CLAIM_STEP = 16
 /** After this time a transaction ends so that the event loop can turn. The rest goes into the next one. */
 const SLICE_MS = 6
+/** After a transaction of this length the event loop turns before its calls are acknowledged. */
+const PAUSE_MS = 2
 
 /** Thrown by a batch that met a rare case: roll back and run each of its calls again in its own transaction. */
 export class RetryIndividually extends Error {}
@@ -71,32 +76,35 @@ export class Writer {
   readonly #connection: Connection
   readonly #sync: (() => Promise<void>) | null
   readonly #watch: TransactionWatch | null
-  readonly #random: () => number
+  readonly #pauses: LockPauses
   #queue: Operation[] = []
   #gathering = false
   #closed = false
   #idle: Promise<void> = Promise.resolve()
   #synced: Promise<void> = Promise.resolve()
   #claimMax = CLAIM_MAX
+  /** Whether it has ever met the lock of another. */
+  #isShared = false
 
   constructor(connection: Connection, { sync, watch, random = Math.random }: WriterParts) {
     this.#connection = connection
     this.#sync = sync
     this.#watch = watch ?? null
-    this.#random = random
+    this.#pauses = new LockPauses(random)
   }
 
   /**
    * Runs `run` inside the next transaction. It must be synchronous, use only this connection, and may run again after a
    * rollback. `isAlone`: it has the transaction to itself. A `volatile` call is acknowledged without waiting for the disk:
    * a power cut may undo it, a process crash cannot. `statement` does the same as `run` in one statement, or answers null
-   * having changed nothing.
+   * having changed nothing. `isPatient`: others may go first, because they do the same work.
    */
   run<T>(
     name: string,
     run: (isAlone: boolean) => T,
     durability: 'durable' | 'volatile' = 'durable',
     statement: (() => T | null) | null = null,
+    isPatient = false,
   ): Promise<T> {
     if (this.#closed) return Promise.reject(new ClosedError('the SQLite engine'))
     return new Promise<T>((resolve, reject) => {
@@ -104,12 +112,14 @@ export class Writer {
         name,
         sinceMs: systemClock.monotonicMs(),
         isDurable: durability === 'durable',
+        isPatient,
         isAlone: false,
         statement,
         run,
         resolve: resolve as (value: unknown) => void,
         reject,
       })
+      if (!isPatient) this.#pauses.hurry()
       if (this.#gathering) return
       this.#gathering = true
       this.#idle = new Promise((done) => setImmediate(() => void this.#drain().then(done)))
@@ -132,6 +142,7 @@ export class Writer {
   /** Refuses new calls and resolves when earlier ones are done. */
   async close(): Promise<void> {
     this.#closed = true
+    this.#pauses.hurry()
     await this.#idle
     await this.#synced
   }
@@ -144,7 +155,7 @@ export class Writer {
         await new Promise<void>((resolve) => process.nextTick(resolve))
         const isPrompt = this.#queue.every(({ statement }) => statement !== null)
         if (isPrompt && systemClock.monotonicMs() - turnedAtMs < SLICE_MS) continue
-      } else if (await this.#lock()) this.#transact()
+      } else if (await this.#lock()) await this.#transact()
       // Between two transactions the event loop turns, so that handlers and timers are never starved.
       if (this.#queue.length > 0) await new Promise<void>((resolve) => setImmediate(resolve))
       turnedAtMs = systemClock.monotonicMs()
@@ -172,7 +183,7 @@ export class Writer {
 
   /** True once BEGIN IMMEDIATE has succeeded. Calls that have waited too long are rejected one by one. */
   async #lock(): Promise<boolean> {
-    let waitMs = RETRY_MS_MIN
+    this.#pauses.begin()
     while (this.#queue.length > 0) {
       try {
         this.#connection.prepare('BEGIN IMMEDIATE').run()
@@ -183,15 +194,21 @@ export class Writer {
           return false
         }
         this.#rejectOverdue(error)
+        if (!this.#isShared) shareLog(this.#connection)
+        this.#isShared = true
         this.#claimMax = Math.min(this.#claimMax, CLAIM_SHARED_MAX)
-        await systemClock.sleep(waitMs * (0.5 + this.#random()))
-        waitMs = Math.min(waitMs * 2, RETRY_MS_MAX)
+        await this.#pauses.next(this.#mayRest())
       }
     }
     return false
   }
 
-  #transact(): void {
+  #mayRest(): boolean {
+    const fromMs = systemClock.monotonicMs() - PATIENCE_MS
+    return !this.#closed && this.#queue.every(({ isPatient, sinceMs }) => isPatient && sinceMs > fromMs)
+  }
+
+  async #transact(): Promise<void> {
     const done: Done[] = []
     const startedAtMs = systemClock.monotonicMs()
     try {
@@ -220,7 +237,11 @@ export class Writer {
       return
     }
     this.#watch?.committed()
-    this.#adapt(systemClock.monotonicMs() - startedAtMs)
+    const tookMs = systemClock.monotonicMs() - startedAtMs
+    this.#adapt(tookMs)
+    if (this.#isShared) foldLongLog(this.#connection)
+    // Handlers start when their claim is acknowledged: a pause of their own, not the rest of a long one.
+    if (tookMs > PAUSE_MS) await new Promise<void>((resolve) => setImmediate(resolve))
     this.#acknowledge(done)
   }
 

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
+import { test } from 'node:test'
+import { tempFiles } from '../../../test/fixtures/temp-files.ts'
+import { Connection } from './database.ts'
+import { LockPauses } from './lock-pauses.ts'
+import { Writer } from './writer.ts'
+
+/** As a factor of a pause: it would end after the test. */
+const FOREVER = 1_000_000
+/** Attempts before the first rest. */
+const LOOKS = 4
+
+const files = tempFiles()
+
+test('after some attempts a writer rests, if nothing urgent waits', async () => {
+  let chance = 0
+  const pauses = new LockPauses(() => chance)
+  pauses.begin()
+  for (let looks = 0; looks < LOOKS; looks += 1) await pauses.next(true)
+  // Another attempt would follow after 8 ms at most.
+  await pauses.next(false)
+  const fromMs = performance.now()
+  await pauses.next(true)
+  assert.ok(performance.now() - fromMs >= 35)
+  for (let looks = 0; looks < LOOKS; looks += 1) await pauses.next(true)
+  chance = FOREVER
+  const resting = pauses.next(true)
+  pauses.hurry()
+  await resting
+})
+
+test('an urgent call ends the rest of a claim, and shares its transaction', async () => {
+  const file = files.next()
+  const other = new DatabaseSync(file)
+  other.exec('PRAGMA journal_mode = WAL; CREATE TABLE t (x INTEGER); BEGIN IMMEDIATE')
+  const connection = new Connection(new DatabaseSync(file, { timeout: 0 }))
+  const rests = Promise.withResolvers<void>()
+  let pauses = 0
+  const random = (): number => {
+    pauses += 1
+    if (pauses <= LOOKS) return 0
+    rests.resolve()
+    return FOREVER
+  }
+  const writer = new Writer(connection, { sync: null, random })
+  const put = (x: number) => () => void connection.prepare('INSERT INTO t VALUES (?)').run(x)
+  const claim = writer.run('claim', put(1), 'volatile', null, true)
+  await rests.promise
+  other.exec('COMMIT')
+  await Promise.all([claim, writer.run('enqueue', put(2))])
+  const rows = other.prepare('SELECT x FROM t ORDER BY rowid').all()
+  assert.deepEqual(
+    rows.map(({ x }) => x),
+    [1, 2],
+  )
+  await writer.close()
+  connection.close()
+  other.close()
+})
