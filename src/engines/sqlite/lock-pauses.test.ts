@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { tempFiles } from '../../../test/fixtures/temp-files.ts'
 import { Connection } from './database.ts'
 import { LockPauses } from './lock-pauses.ts'
@@ -30,11 +30,16 @@ test('after some attempts a writer rests, if nothing urgent waits', async () => 
   await resting
 })
 
-test('an urgent call ends the rest of a claim, and shares its transaction', async () => {
+/** A claim that rests, because another has locked the file; `free` unlocks it. */
+async function restingClaim(t: TestContext) {
   const file = files.next()
   const other = new DatabaseSync(file)
   other.exec('PRAGMA journal_mode = WAL; CREATE TABLE t (x INTEGER); BEGIN IMMEDIATE')
   const connection = new Connection(new DatabaseSync(file, { timeout: 0 }))
+  t.after(() => {
+    connection.close()
+    other.close()
+  })
   const rests = Promise.withResolvers<void>()
   let pauses = 0
   const random = (): number => {
@@ -47,14 +52,21 @@ test('an urgent call ends the rest of a claim, and shares its transaction', asyn
   const put = (x: number) => () => void connection.prepare('INSERT INTO t VALUES (?)').run(x)
   const claim = writer.run('claim', put(1), 'volatile', null, true)
   await rests.promise
-  other.exec('COMMIT')
+  const read = () => other.prepare('SELECT x FROM t ORDER BY rowid').all()
+  return { writer, claim, put, free: () => other.exec('COMMIT'), rows: () => read().map(({ x }) => x) }
+}
+
+test('an urgent call ends the rest of a claim, and shares its transaction', async (t) => {
+  const { writer, claim, put, free, rows } = await restingClaim(t)
+  free()
   await Promise.all([claim, writer.run('enqueue', put(2))])
-  const rows = other.prepare('SELECT x FROM t ORDER BY rowid').all()
-  assert.deepEqual(
-    rows.map(({ x }) => x),
-    [1, 2],
-  )
+  assert.deepEqual(rows(), [1, 2])
   await writer.close()
-  connection.close()
-  other.close()
+})
+
+test('closing ends a rest, and what was called before is done', async (t) => {
+  const { writer, claim, free, rows } = await restingClaim(t)
+  free()
+  await Promise.all([claim, writer.close()])
+  assert.deepEqual(rows(), [1])
 })
