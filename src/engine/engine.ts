@@ -162,6 +162,8 @@ export interface Consumer {
    * user did not say how often to look then asks again every few seconds instead of every second.
    */
   readonly looksAgain?: boolean
+  /** Whether the server begins a second claim as soon as the first is done. While many jobs wait, the worker then sends it already. */
+  readonly claimsAhead?: boolean
   /**
    * At most `max` leases, each held by nobody else, the most urgent first. Empty on timeout, on abort and after close;
    * it never throws for those. Wake-ups are the engine's business: the core knows only `waitMs`. A rejection brings

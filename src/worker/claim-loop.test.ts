@@ -133,3 +133,54 @@ test('a consumer that looks by itself is asked less often, unless the user says 
   }
   assert.deepEqual([await waits(false, null), await waits(true, null), await waits(true, 200)], [1_000, 30_000, 200])
 })
+
+/** How long each claim may wait, with how many leases asked for or in hand it was planned, in the order in which they are sent. */
+async function ahead(claimsAhead: boolean, brings: readonly number[]): Promise<readonly string[]> {
+  const said: string[] = []
+  const answers: (() => void)[] = []
+  const loop = new ClaimLoop({
+    clock: { ...systemClock, monotonicMs: () => 0 },
+    consumer: {
+      isRemote: true,
+      claimsAhead,
+      async claim({ waitMs, signal }) {
+        const leases = Array.from({ length: brings[said.length - 1] ?? 0 }, (_, nth) => leaseOf(`${said.length} ${nth}`))
+        said[said.length - 1] += waitMs > 0 ? ', waits' : ', does not wait'
+        await new Promise<void>((resolve) => {
+          answers.push(resolve)
+          signal.addEventListener('abort', () => resolve(), { once: true })
+        })
+        return leases
+      },
+    },
+    pollMs: 1_000,
+    plan: (taken) => {
+      said.push(`beside ${taken}`)
+      return { max: 20, perType: undefined }
+    },
+    isOutdated: () => false,
+    onLeases: () => {},
+    onError: (error) => assert.fail(String(error)),
+  })
+  loop.start()
+  for (let nth = 0; nth < brings.length; nth += 1) {
+    answers[nth]?.()
+    for (let turns = 0; turns < 5; turns += 1) await turn()
+  }
+  await loop.stop()
+  return said
+}
+
+test('while many jobs wait, a second claim stands behind the first, and only one waits for jobs to come', async () => {
+  // The first brings all it asked for, the second few, the third nothing.
+  assert.deepEqual(await ahead(true, [20, 3, 0]), [
+    'beside 0, waits',
+    'beside 20, waits',
+    'beside 20, does not wait',
+    'beside 0, waits',
+  ])
+})
+
+test('an engine that does not do one claim behind the other is sent one at a time', async () => {
+  assert.deepEqual(await ahead(false, [20, 3]), ['beside 0, waits', 'beside 20, waits', 'beside 0, waits'])
+})

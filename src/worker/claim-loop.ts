@@ -10,10 +10,10 @@ export interface ClaimPlan {
 
 interface ClaimLoopParts {
   readonly clock: Clock
-  readonly consumer: Pick<Consumer, 'claim' | 'isRemote' | 'looksAgain'>
+  readonly consumer: Pick<Consumer, 'claim' | 'isRemote' | 'looksAgain' | 'claimsAhead'>
   /** Null: as often as is right for the consumer. */
   readonly pollMs: number | null
-  /** What to claim now, or null when there is no room. `inHand`: leases that have arrived and have no slot yet. */
+  /** What to claim now, or null when there is no room. `inHand`: leases that have no slot yet, arrived or asked for. */
   plan(inHand: number): ClaimPlan | null
   /** Whether a claim made under `plan` misses work for which there is room by now. */
   isOutdated(plan: ClaimPlan): boolean
@@ -26,7 +26,6 @@ interface ClaimLoopParts {
 interface Claim {
   readonly plan: ClaimPlan
   readonly abort: AbortController
-  readonly done: Promise<void>
 }
 
 /** How often to look for jobs, and how often to ask again a consumer that looks by itself. */
@@ -40,14 +39,18 @@ const INSTANT_MS = 2
 const INSTANT_MAX = 8
 
 /**
- * Keeps one claim under way while there is room, from `start` to `stop`. Call `pump` whenever that may have changed; it
- * claims synchronously, in the caller's turn of the event loop.
+ * Keeps one claim under way while there is room, from `start` to `stop`; two while many jobs wait, where the engine does one
+ * behind the other. Call `pump` whenever that may have changed; it claims synchronously, in the caller's turn of the event loop.
  */
 export class ClaimLoop {
   readonly #parts: ClaimLoopParts
   readonly #stop = new AbortController()
-  #claim: Claim | null = null
-  #sent: Promise<void> = Promise.resolve()
+  /** Those that have no answer yet. */
+  readonly #claims = new Set<Claim>()
+  /** … or whose leases are not handed over yet. */
+  readonly #asks = new Set<Promise<void>>()
+  /** The last claim brought so many that there are probably more. */
+  #isBacklog = false
   /** Leases that have arrived and were not handed over yet. */
   #inHand = 0
   #instant = 0
@@ -69,55 +72,60 @@ export class ClaimLoop {
 
   pump(): void {
     if (!this.#isOpen) return
-    if (this.#claim !== null) {
+    let askedFor = 0
+    for (const { plan, abort } of this.#claims) {
       // A type that was full has room again. Without a new claim it would wait for a whole poll.
-      if (this.#parts.isOutdated(this.#claim.plan)) this.#claim.abort.abort()
-      return
+      if (this.#parts.isOutdated(plan)) abort.abort()
+      askedFor += plan.max
     }
-    const plan = this.#parts.plan(this.#inHand)
+    if (this.#claims.size >= (this.#isBacklog ? 2 : 1)) return
+    const plan = this.#parts.plan(this.#inHand + askedFor)
     if (plan === null) return
-    const abort = new AbortController()
-    this.#claim = { plan, abort, done: this.#ask(plan, abort.signal) }
+    // Behind another one it does not wait: of two that wait, each wake-up would send two statements.
+    const waitMs = this.#claims.size > 0 ? 0 : sharedWait(this.#parts.clock, this.#waitMs)
+    const claim = { plan, abort: new AbortController() }
+    this.#claims.add(claim)
+    const ask = this.#ask(claim, waitMs).finally(() => this.#asks.delete(ask))
+    this.#asks.add(ask)
   }
 
   /** Asks anew: limits that the claim under way waits for have changed. */
   restart(): void {
-    this.#claim?.abort.abort()
+    for (const { abort } of this.#claims) abort.abort()
     this.pump()
   }
 
-  /** Resolves when the claim under way has ended and its leases were handed over. */
+  /** Resolves when the claims under way have ended and their leases were handed over. */
   async stop(): Promise<void> {
     this.#isOpen = false
     this.#stop.abort()
-    this.#claim?.abort.abort()
-    await this.#claim?.done
-    await this.#sent
+    for (const { abort } of this.#claims) abort.abort()
+    await Promise.all(this.#asks)
   }
 
-  async #ask(plan: ClaimPlan, signal: AbortSignal): Promise<void> {
+  async #ask(claim: Claim, waitMs: number): Promise<void> {
     const { clock, consumer, onLeases, onError } = this.#parts
-    const waitMs = sharedWait(clock, this.#waitMs)
+    const { max, perType } = claim.plan
+    const { signal } = claim.abort
     this.#parts.onLook?.()
     const askedAtMs = clock.monotonicMs()
-    const { max, perType } = plan
     let leases: readonly Lease[] = []
     try {
       leases = await consumer.claim({ max, waitMs, signal, ...(perType !== undefined && { perType }) })
-      if (leases.length === 0) await this.#rest(clock.monotonicMs() - askedAtMs, signal)
+      if (leases.length === 0 && waitMs > 0) await this.#rest(clock.monotonicMs() - askedAtMs, signal)
     } catch (error) {
       onError(error)
       await clock.sleep(this.#pollMs, this.#stop.signal)
     }
-    this.#claim = null
+    this.#claims.delete(claim)
+    this.#isBacklog = consumer.claimsAhead === true && leases.length >= Math.max(max / 2, MANY)
     if (leases.length > 0) {
       this.#instant = 0
       if (consumer.isRemote === true && leases.length >= Math.min(max, MANY)) {
         this.#inHand += leases.length
         this.pump()
         // The next claim is sent before handlers take the event loop, so the store works on it while they compute.
-        this.#sent = immediate()
-        await this.#sent
+        await immediate()
         this.#inHand -= leases.length
       }
       onLeases(leases)

@@ -152,7 +152,7 @@ export async function claimReady(database: Database, { types, bounds, ...claimin
   const taking = { ...claiming, lanes, max: bounds.max, nowMs: database.nowMs, resets }
   const limited = types.filter((type) => isLimited(type) && lanes.some((lane) => lane.type === type.type))
   if (limited.length > 0) return claimLimited(database, { ...taking, limited })
-  return { leases: await take(database, taking), freeInMs: null }
+  return { leases: await take(claiming.line, taking), freeInMs: null }
 }
 
 interface Claimant {
@@ -165,6 +165,8 @@ interface Claimant {
 }
 
 interface Claiming extends Claimant {
+  /** Where the consumer's claims follow each other. */
+  readonly line: Queries
   readonly types: readonly SubscribedType[]
   readonly bounds: Bounds
 }

@@ -1,6 +1,6 @@
 import { Socket } from 'node:net'
 import { systemClock } from '../../time/clock.ts'
-import { type Source, sourceOfClient } from './database.ts'
+import type { Source } from './database.ts'
 import { loadPg, type PgClient, type PgConnection, type PgPool, type PgPoolClient } from './driver.ts'
 import type { PostgresAddress } from './options.ts'
 import { Servers } from './servers.ts'
@@ -52,7 +52,7 @@ export async function connectionsOf(handle: Handle): Promise<Connections> {
     return { client, close: () => socket.ended(client.end()) }
   }
   return {
-    source: { acquire, close: () => sockets.ended(pool.end()) },
+    source: { isPipelined: !address.pooled, acquire, close: () => sockets.ended(pool.end()) },
     listen: () => connection.servers.reach(listen),
   }
 }
@@ -120,6 +120,30 @@ function unlessEnded(pool: PgPool, connecting: Promise<PgPoolClient>): Promise<P
 
 function ofClient(client: PgClient): Connections {
   return { source: sourceOfClient(client), listen: async () => ({ client, close: async () => {} }) }
+}
+
+/** Lends the user's client to one call after the other, because a transaction needs it alone. */
+export function sourceOfClient(client: PgClient): Source {
+  let free: Promise<void> = Promise.resolve()
+  let release = (): void => {}
+  const lent = new Proxy(client, {
+    get: (target, name) => {
+      if (name === 'release') return release
+      const value: unknown = Reflect.get(target, name)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  }) as PgPoolClient
+  return {
+    async acquire() {
+      const turn = Promise.withResolvers<void>()
+      const before = free
+      free = turn.promise
+      await before
+      release = () => turn.resolve()
+      return lent
+    },
+    close: async () => {},
+  }
 }
 
 /** A server that still answers closes the connection at once. */

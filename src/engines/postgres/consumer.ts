@@ -6,6 +6,7 @@ import { systemClock } from '../../time/clock.ts'
 import { type Claimed, claimReady, newToken } from './claim.ts'
 import type { PostgresCore } from './core.ts'
 import { Cursors } from './cursors.ts'
+import type { Queries } from './database.ts'
 import { claimExpired, nextExpiryInMs } from './expired.ts'
 import { findTaken, renewLeases, reportProgress } from './leases.ts'
 import { nextDueInMs } from './look.ts'
@@ -39,7 +40,9 @@ interface Look {
 export class PostgresConsumer implements Consumer {
   readonly isRemote = true
   readonly looksAgain = true
+  readonly claimsAhead: boolean
   readonly tellsLost: boolean
+  readonly #line: Queries
   readonly #core: PostgresCore
   readonly #subscription: Subscription
   readonly #held = new ChurnMap<string, Lease>()
@@ -57,6 +60,8 @@ export class PostgresConsumer implements Consumer {
   constructor(core: PostgresCore, subscription: Subscription) {
     this.#core = core
     this.#subscription = subscription
+    this.#line = core.database.inLine()
+    this.claimsAhead = core.database.isPipelined
     this.tellsLost = subscription.types !== 'every'
   }
 
@@ -162,6 +167,7 @@ export class PostgresConsumer implements Consumer {
         return { leases: await claimExpired(database, this.#subscription, { max, token }), freeInMs: null }
       }
       const claiming = {
+        line: this.#line,
         types: this.#types(),
         bounds: { ...request, max },
         worker,

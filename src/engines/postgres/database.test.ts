@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemClock } from '../../time/clock.ts'
-import { Database, type Source, sourceOfClient } from './database.ts'
+import { sourceOfClient } from './connections.ts'
+import { Database, type Source } from './database.ts'
 import type { PgClient } from './driver.ts'
 import { namesIn } from './names.ts'
 

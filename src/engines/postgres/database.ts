@@ -11,6 +11,7 @@ import {
   toEngineError,
   unanswered,
 } from './faults.ts'
+import { Line } from './line.ts'
 import type { Names } from './names.ts'
 
 /** SQL text that depends only on the names of the tables. */
@@ -34,6 +35,8 @@ export interface Following {
 
 /** Where connections come from: our pool, or the pool or client of the user. */
 export interface Source {
+  /** Whether its connections send a statement without waiting for the answers to those before. */
+  readonly isPipelined?: boolean
   acquire(): Promise<PgPoolClient>
   close(): Promise<void>
 }
@@ -156,6 +159,25 @@ export class Database implements Queries {
     }
   }
 
+  /** Whether `inLine` sends a statement before the one ahead of it is answered. */
+  get isPipelined(): boolean {
+    return this.#source.isPipelined === true && !this.#beginsEach
+  }
+
+  /**
+   * Runs statements like this, but those under way at the same time share a connection: the server begins the next as soon
+   * as the last has committed, and they never meet.
+   */
+  inLine(): Queries {
+    if (!this.isPipelined) return this
+    const line = new Line(() => this.#acquire())
+    return {
+      rows: (statement, ...values) => this.#use((client) => this.#on(client).rows(statement, ...values), line),
+      lists: (statement, ...values) => this.#use((client) => this.#on(client).lists(statement, ...values), line),
+      script: (statement) => this.#use((client) => this.#on(client).script(statement), line),
+    }
+  }
+
   /** All or nothing. Runs again from the start if the server rolled it back because of another transaction. */
   transaction<Value>(run: (queries: Queries) => Promise<Value>): Promise<Value> {
     return this.#use(async (client) => {
@@ -211,18 +233,20 @@ export class Database implements Queries {
     return named
   }
 
-  async #use<Value>(run: (client: PgPoolClient) => Promise<Value>): Promise<Value> {
+  async #use<Value>(run: (client: PgPoolClient) => Promise<Value>, line: Line | null = null): Promise<Value> {
     for (let tries = 1; ; tries += 1) {
-      const client = await this.#acquire()
+      const place = await line?.join()
+      const client = place?.client ?? (await this.#acquire())
+      const release = (isBroken?: boolean): void => (place === undefined ? client.release(isBroken) : place.leave(isBroken))
       const startedAtMs = systemClock.monotonicMs()
       try {
         await this.#replan(client, startedAtMs)
         const value = await run(client)
         if (systemClock.monotonicMs() - startedAtMs > SLOW_MS) this.#slow.add(client)
-        client.release()
+        release()
         return value
       } catch (error) {
-        client.release(isConnectionFault(error))
+        release(isConnectionFault(error))
         if (!(isConflict(error) || isUndone(error)) || tries === CONFLICT_TRIES) throw error
         await systemClock.sleep(CONFLICT_PAUSE_MS * tries * Math.random())
       }
@@ -270,29 +294,5 @@ export class Database implements Queries {
   async close(): Promise<void> {
     this.#closing.abort()
     await this.#source.close()
-  }
-}
-
-/** Lends the user's client to one call after the other, because a transaction needs it alone. */
-export function sourceOfClient(client: PgClient): Source {
-  let free: Promise<void> = Promise.resolve()
-  let release = (): void => {}
-  const lent = new Proxy(client, {
-    get: (target, name) => {
-      if (name === 'release') return release
-      const value: unknown = Reflect.get(target, name)
-      return typeof value === 'function' ? value.bind(target) : value
-    },
-  }) as PgPoolClient
-  return {
-    async acquire() {
-      const turn = Promise.withResolvers<void>()
-      const before = free
-      free = turn.promise
-      await before
-      release = () => turn.resolve()
-      return lent
-    },
-    close: async () => {},
   }
 }
