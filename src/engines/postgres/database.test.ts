@@ -104,3 +104,31 @@ test('a following statement is sent before the answer to the first, on connectio
     .rows(() => 'FIRST')
   assert.deepEqual(texts, ['FIRST'])
 })
+
+test('statements in line share a connection and do not wait for each other, where connections allow that', async () => {
+  const sent = async (isPipelined: boolean): Promise<readonly number[]> => {
+    let connections = 0
+    const sentOn: number[] = []
+    const answer = Promise.withResolvers<void>()
+    const acquire: Source['acquire'] = async () => {
+      connections += 1
+      const nth = connections
+      const query: PgClient['query'] = async () => {
+        sentOn.push(nth)
+        await answer.promise
+        return { rows: [], rowCount: 0 }
+      }
+      return { ...client, pipeline: isPipelined, query, release: () => {} }
+    }
+    const source: Source = { isPipelined, acquire, close: async () => {} }
+    const settings = { source, names: namesIn('x'), clock: systemClock, prepare: false, answerMs: 60_000 }
+    const line = new Database(settings).inLine()
+    const both = [line.rows(() => 'FIRST'), line.lists(() => 'SECOND')]
+    while (sentOn.length < 2) await systemClock.sleep(1)
+    answer.resolve()
+    await Promise.all(both)
+    return sentOn
+  }
+  assert.deepEqual(await sent(true), [1, 1])
+  assert.deepEqual(await sent(false), [1, 2])
+})
