@@ -144,7 +144,9 @@ async function ahead(claimsAhead: boolean, brings: readonly number[]): Promise<r
       isRemote: true,
       claimsAhead,
       async claim({ waitMs, signal }) {
-        const leases = Array.from({ length: brings[said.length - 1] ?? 0 }, (_, nth) => leaseOf(`${said.length} ${nth}`))
+        const leases = Array.from({ length: brings[said.length - 1] ?? 0 }, (_, nth) =>
+          leaseOf(`${said.length} ${nth}`),
+        )
         said[said.length - 1] += waitMs > 0 ? ', waits' : ', does not wait'
         await new Promise<void>((resolve) => {
           answers.push(resolve)

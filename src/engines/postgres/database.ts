@@ -237,7 +237,8 @@ export class Database implements Queries {
     for (let tries = 1; ; tries += 1) {
       const place = await line?.join()
       const client = place?.client ?? (await this.#acquire())
-      const release = (isBroken?: boolean): void => (place === undefined ? client.release(isBroken) : place.leave(isBroken))
+      const release = (isBroken?: boolean): void =>
+        place === undefined ? client.release(isBroken) : place.leave(isBroken)
       const startedAtMs = systemClock.monotonicMs()
       try {
         await this.#replan(client, startedAtMs)

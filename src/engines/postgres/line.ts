@@ -1,7 +1,7 @@
 import type { PgPoolClient } from './driver.ts'
 
 /** A connection while it is shared. */
-interface Tenure {
+interface Loan {
   readonly lent: Promise<PgPoolClient>
   users: number
   isBroken: boolean
@@ -15,35 +15,35 @@ interface Place {
 /** Statements that are under way at the same time share one connection. It goes back with the last of them. */
 export class Line {
   readonly #acquire: () => Promise<PgPoolClient>
-  #tenure: Tenure | null = null
+  #loan: Loan | null = null
 
   constructor(acquire: () => Promise<PgPoolClient>) {
     this.#acquire = acquire
   }
 
   async join(): Promise<Place> {
-    this.#tenure ??= { lent: this.#acquire(), users: 0, isBroken: false }
-    const tenure = this.#tenure
-    tenure.users += 1
+    this.#loan ??= { lent: this.#acquire(), users: 0, isBroken: false }
+    const loan = this.#loan
+    loan.users += 1
     try {
-      const client = await tenure.lent
-      return { client, leave: (isBroken = false) => this.#leave(tenure, client, isBroken) }
+      const client = await loan.lent
+      return { client, leave: (isBroken = false) => this.#leave(loan, client, isBroken) }
     } catch (error) {
-      this.#end(tenure)
+      this.#end(loan)
       throw error
     }
   }
 
-  #leave(tenure: Tenure, client: PgPoolClient, isBroken: boolean): void {
-    tenure.users -= 1
-    tenure.isBroken ||= isBroken
-    if (tenure.users > 0 && !tenure.isBroken) return
+  #leave(loan: Loan, client: PgPoolClient, isBroken: boolean): void {
+    loan.users -= 1
+    loan.isBroken ||= isBroken
+    if (loan.users > 0 && !loan.isBroken) return
     // Nobody joins a connection that is broken. Those who still use it leave later.
-    this.#end(tenure)
-    if (tenure.users === 0) client.release(tenure.isBroken)
+    this.#end(loan)
+    if (loan.users === 0) client.release(loan.isBroken)
   }
 
-  #end(tenure: Tenure): void {
-    if (this.#tenure === tenure) this.#tenure = null
+  #end(loan: Loan): void {
+    if (this.#loan === loan) this.#loan = null
   }
 }
