@@ -1,4 +1,4 @@
-import { type Clock, sleepWith } from '../../time/clock.ts'
+import type { Clock } from '../../time/clock.ts'
 
 /** Callers that sleep until something changes. */
 export class Waiters {
@@ -20,17 +20,22 @@ export class Waiters {
     for (const wake of [...this.#waiting]) wake()
   }
 
-  /** Resolves when woken, after `ms` of the injected clock, or when `signal` aborts. */
+  /** Resolves when woken, after `ms` of the injected clock, or when `signal` aborts. Without signals of its own: a job waits meanwhile. */
   wait(ms: number, signal: AbortSignal): Promise<void> {
-    const woken = new AbortController()
-    // With a reason, because the usual one is an error with a stack.
-    const wake = (): void => woken.abort('woken')
-    this.#waiting.add(wake)
-    this.#onChange()
-    const until = AbortSignal.any([signal, woken.signal])
-    return sleepWith((delayMs, run) => this.#clock.after(delayMs, run), ms, until).finally(() => {
-      this.#waiting.delete(wake)
+    if (signal.aborted) return Promise.resolve()
+    return new Promise((resolve) => {
+      let cancel = (): void => {}
+      const wake = (): void => {
+        if (!this.#waiting.delete(wake)) return
+        cancel()
+        signal.removeEventListener('abort', wake)
+        this.#onChange()
+        resolve()
+      }
+      this.#waiting.add(wake)
       this.#onChange()
+      signal.addEventListener('abort', wake, { once: true })
+      cancel = this.#clock.after(ms, wake)
     })
   }
 
