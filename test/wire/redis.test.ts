@@ -4,7 +4,7 @@ import { openEngine } from '../../src/engine/open.ts'
 import { completeScript } from '../../src/engines/redis/complete.ts'
 import { enqueueOneScript } from '../../src/engines/redis/enqueue-one.ts'
 import { renewScript } from '../../src/engines/redis/leases.ts'
-import { claimScript } from '../../src/engines/redis/lua/claim.ts'
+import { claimPlainScript } from '../../src/engines/redis/lua/claim-plain.ts'
 import { EngineError } from '../../src/errors.ts'
 import { defineJob, open } from '../../src/index.ts'
 import { systemClock } from '../../src/time/clock.ts'
@@ -43,7 +43,7 @@ describe('connections to Redis that break', { timeout: 300_000 }, () => {
     proxy.resetAt(enqueueOneScript().sha, 1)
     await assert.rejects(engine.enqueue([job]), isUnknown)
     assert.equal((await engine.enqueue([job]))[0]?.status, 'enqueued')
-    proxy.resetAt(claimScript().sha, 1)
+    proxy.resetAt(claimPlainScript().sha, 1)
     await assert.rejects(claim(), isUnknown)
     const [lease] = await claim()
     assert.ok(lease)

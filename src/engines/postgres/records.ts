@@ -10,7 +10,7 @@ import {
 } from '../../engine/records.ts'
 import { CLOCK_COLUMNS, type ClockRow } from './clock.ts'
 import type { PostgresCore } from './core.ts'
-import type { Database, Queries } from './database.ts'
+import type { Queries } from './database.ts'
 import { arrayOf } from './driver.ts'
 import { insertJobs } from './enqueue.ts'
 import { after, ms, NOW } from './fragments.ts'
@@ -53,35 +53,37 @@ export const REMOVE_RECORDS = ({ records }: Names): string =>
   `DELETE FROM ${records} WHERE kind = $2 AND name = ANY($3::text[]) AND ${NOW} IS NOT NULL RETURNING name`
 
 export function createRecords(core: PostgresCore): Records {
+  // What a process asks now and then it asks at the same moments: on one connection it wakes up once for all answers.
+  const line = core.database.inLine()
   return {
-    list: (kind) => core.call(kind, (database) => listInTime(core, database, kind)),
+    list: (kind) => core.call(kind, () => listInTime(core, line, kind)),
     async save(kind, record, expected, options = {}) {
       const receipts = await core.call(kind, async (database) => {
         core.schema.assertKnown()
         const saving = (queries: Queries) => save(queries, { ...record, kind }, expected, options)
         // Without jobs it is one statement.
-        return options.jobs === undefined || options.jobs.length === 0 ? saving(database) : database.transaction(saving)
+        return options.jobs === undefined || options.jobs.length === 0 ? saving(line) : database.transaction(saving)
       })
       if (receipts !== null && receipts.length > 0) core.added({ mayPrecede: true })
       return receipts
     },
     put: (kind, records, ttlMs) =>
-      core.call(kind, async (database) => {
-        await database.rows(PUT_RECORDS, kind, ttlMs, JSON.stringify(records), EXPIRED_KEPT_MS)
+      core.call(kind, async () => {
+        await line.rows(PUT_RECORDS, kind, ttlMs, JSON.stringify(records), EXPIRED_KEPT_MS)
       }),
     remove: (kind, names) =>
-      core.call(kind, async (database) => (await database.rows(REMOVE_RECORDS, kind, arrayOf(names))).length),
+      core.call(kind, async () => (await line.rows(REMOVE_RECORDS, kind, arrayOf(names))).length),
     onChange: (listener) => core.pauses.onChange(listener),
   }
 }
 
 /** Expiries are moved with the server's clock when it was set, so a list that was read before is read again. */
-async function listInTime({ steps, clock }: PostgresCore, database: Database, kind: RecordKind) {
+async function listInTime({ steps, clock }: PostgresCore, queries: Queries, kind: RecordKind) {
   if (steps.isStepped) await steps.follow()
   const askedAtMs = clock.monotonicMs()
-  const { records, time } = await readRecords(database, kind)
+  const { records, time } = await readRecords(queries, kind)
   if (time === null || (await steps.heard(time, askedAtMs))) return records
-  return listRecords(database, kind)
+  return listRecords(queries, kind)
 }
 
 export async function listRecords(queries: Queries, kind: RecordKind): Promise<readonly StoredRecord[]> {
