@@ -221,32 +221,14 @@ end
 return { nextAt and math.max(0, nextAt - now) or -1, claimed }
 `
 
+const SHARED = [IDENTITY, READ_CLAIMED, STARTED, PREPARE, SORTED]
+
 /**
  * ARGV: time, worker, token, max, number of types, 1 to find out whether empty queues are paused, then for each type: queue,
  * lease (ms), bound, limit, window (ms), slots, 'tenant' if they are of each tenant. Answers when to look again (ms from now, -1: never) and three values for each job: queue, id and
  * what `readClaimed` found. The n-th job has the token followed by n.
  */
-export const claimScript = compose(
-  'claim',
-  { functions: FUNCTIONS },
-  IDENTITY,
-  READ_CLAIMED,
-  STARTED,
-  PREPARE,
-  SORTED,
-  NO_SLOTS,
-  CLAIM,
-)
+export const claimScript = compose('claim', { functions: FUNCTIONS }, ...SHARED, NO_SLOTS, CLAIM)
 
 /** The same where a type has slots. */
-export const claimSlotsScript = compose(
-  'claim-slots',
-  { functions: FUNCTIONS },
-  IDENTITY,
-  READ_CLAIMED,
-  STARTED,
-  PREPARE,
-  SORTED,
-  SLOTS,
-  CLAIM,
-)
+export const claimSlotsScript = compose('claim-slots', { functions: FUNCTIONS }, ...SHARED, SLOTS, CLAIM)
