@@ -70,3 +70,73 @@ test('closing ends a rest, and what was called before is done', async (t) => {
   await Promise.all([claim, writer.close()])
   assert.deepEqual(rows(), [1])
 })
+
+interface Locked {
+  /** How many pauses it takes until the file is free. */
+  readonly pauses: number
+  /** Called in each pause, with its number from 1. */
+  readonly during?: (pause: number, writer: Writer) => void
+}
+
+/** The pauses (ms) of a writer with a claim, while another has locked the file. Only they take time. */
+async function pausesOf(t: TestContext, { pauses, during = () => {} }: Locked): Promise<readonly number[]> {
+  const file = files.next()
+  const other = new DatabaseSync(file)
+  other.exec('PRAGMA journal_mode = WAL; BEGIN IMMEDIATE')
+  const connection = new Connection(new DatabaseSync(file, { timeout: 0 }))
+  t.after(() => {
+    connection.close()
+    other.close()
+  })
+  // The middle of the jitter: a pause is as long as its constant says.
+  const writer = new Writer(connection, { sync: null, random: () => 0.5 })
+  const askedMs: number[] = []
+  let nowMs = 0
+  t.mock.method(performance, 'now', () => nowMs)
+  t.mock.method(globalThis, 'setTimeout', (run: () => void, ms: number) => {
+    askedMs.push(ms)
+    during(askedMs.length, writer)
+    setImmediate(() => {
+      nowMs += ms
+      if (askedMs.length === pauses) other.exec('COMMIT')
+      run()
+    })
+  })
+  await claimOf(writer)
+  await writer.close()
+  return askedMs
+}
+
+const claimOf = (writer: Writer): Promise<void> => writer.run('claim', () => {}, 'volatile', null, true)
+
+/** Before each rest; they sum up to 7.5 ms. */
+const SHORT = [0.5, 1, 2, 4]
+/** The first begins after 7.5 ms, the third is over after 262.5 ms, and a fourth would begin after 270 ms. */
+const THREE_RESTS = [...SHORT, 80, ...SHORT, 80, ...SHORT, 80, ...SHORT]
+
+test('a claim that has waited for 250 ms rests no more', async (t) => {
+  const expected = [...THREE_RESTS, 8, 8, 8]
+  assert.deepEqual(await pausesOf(t, { pauses: expected.length }), expected)
+})
+
+test('a claim that joins one that has waited for 250 ms does not make it rest again', async (t) => {
+  const expected = [...THREE_RESTS, 8, 8, 8]
+  const joined: Promise<void>[] = []
+  const during = (pause: number, writer: Writer): void => {
+    if (pause === 16) joined.push(claimOf(writer))
+  }
+  assert.deepEqual(await pausesOf(t, { pauses: expected.length, during }), expected)
+  await Promise.all(joined)
+  assert.equal(joined.length, 1)
+})
+
+test('a claim does not rest while an urgent call waits with it', async (t) => {
+  const expected = [...SHORT, 8, 8, 8]
+  const urgent: Promise<void>[] = []
+  const during = (pause: number, writer: Writer): void => {
+    if (pause === 1) urgent.push(writer.run('enqueue', () => {}))
+  }
+  assert.deepEqual(await pausesOf(t, { pauses: expected.length, during }), expected)
+  await Promise.all(urgent)
+  assert.equal(urgent.length, 1)
+})
