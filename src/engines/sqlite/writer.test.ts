@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { Connection } from './database.ts'
 import { RetryIndividually, Writer } from './writer.ts'
 
@@ -136,4 +136,28 @@ test('calls that follow each other do not wait for the event loop, which turns a
   isTurning = false
   assert.ok(turns >= 3, `${turns} turns`)
   assert.ok(calls > 2 * turns, `${calls} calls in ${turns} turns`)
+})
+
+/** Whether the event loop turns before a call is acknowledged whose transaction takes so long, by a clock that stands still otherwise. */
+async function turnsBeforeAnswer(t: TestContext, tookMs: number): Promise<boolean> {
+  const { writer } = staged()
+  let nowMs = 0
+  t.mock.method(performance, 'now', () => nowMs)
+  let hasTurned = false
+  const transaction = (): void => {
+    nowMs += tookMs
+    // Runs in the next turn, before what asks for it later.
+    setImmediate(() => {
+      hasTurned = true
+    })
+  }
+  const answered = await writer.run('claim', transaction, 'volatile').then(() => hasTurned)
+  await writer.close()
+  t.mock.restoreAll()
+  return answered
+}
+
+test('after a transaction of more than 2 ms the event loop turns before handlers start, and after a short one it does not', async (t) => {
+  assert.equal(await turnsBeforeAnswer(t, 3), true)
+  assert.equal(await turnsBeforeAnswer(t, 1), false)
 })
