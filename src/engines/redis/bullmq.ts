@@ -56,14 +56,27 @@ function unfit(what: string): never {
   )
 }
 
-/** The script as a function `bull_{name}(KEYS, ARGV)`, and the functions that must come before it. */
-export function bullScript(name: BullScript): { readonly lua: string; readonly needs: readonly string[] } {
+/**
+ * The script as a function `bull_{name}(KEYS, ARGV)`, which needs no functions before it. Its first call defines the ones that
+ * it calls, of which there are up to fifty: most of our scripts call it only where something is not plain, and for one job
+ * Redis would take longer to define them than for all its commands. `defined`: those that are there anyhow.
+ */
+export function bullScript(name: BullScript, defined: readonly string[]): string {
   const script = texts().scripts[name]
   if (script === undefined || script.keys !== BULL_SCRIPTS[name]) {
     return unfit(`script '${name}' of ${BULL_SCRIPTS[name]} keys`)
   }
   const body = script.content.replaceAll(FUNCTION, '').replaceAll(COMMENT, '')
-  return { lua: `local function bull_${name}(KEYS, ARGV)\n${body}\nend`, needs: namesIn(body) }
+  const functions = bullFunctions(namesIn(body)).filter((text) => !defined.includes(text))
+  const run = `bull_${name} = function(KEYS, ARGV)\n${body}\nend`
+  return [
+    `local bull_${name}`,
+    `bull_${name} = function(...)`,
+    ...functions,
+    run,
+    `return bull_${name}(...)`,
+    'end',
+  ].join('\n')
 }
 
 /** These functions and those they call, each after the ones it calls. */

@@ -72,9 +72,9 @@ export function compose(name: string, bull: BullParts, ...lua: readonly string[]
   let script: Script | null = null
   return () => {
     if (script !== null) return script
-    const bodies = (bull.scripts ?? []).map(bullScript)
-    const functions = bullFunctions([...(bull.functions ?? []), ...bodies.flatMap(({ needs }) => needs)])
-    const text = [PRELUDE, ...functions, ...bodies.map(({ lua: body }) => body), ...lua].join('\n')
+    const functions = bullFunctions(bull.functions ?? [])
+    const bodies = (bull.scripts ?? []).map((script) => bullScript(script, functions))
+    const text = [PRELUDE, ...functions, ...bodies, ...lua].join('\n')
     script = Object.freeze({ name, lua: text, sha: createHash('sha1').update(text).digest('hex') })
     return script
   }
