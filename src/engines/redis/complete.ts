@@ -92,7 +92,8 @@ local function popActive(queue)
     if not last[id] then return end
     last[id] = nil
   end
-  call('RPOP', active, count)
+  -- RPOP would answer with all these ids once more.
+  call('LTRIM', active, '0', tostring(-count - 1))
   queue.isPopped = true
 end
 
