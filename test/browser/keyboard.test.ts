@@ -138,3 +138,16 @@ test('everything is reached by the keyboard, and a dialog keeps and gives back t
   await page.keyboard.type('g?/')
   await page.waitForURL(/search=g%3F%2F/)
 })
+
+test('a dialog that closes takes no focus that has moved on meanwhile', async (t) => {
+  const { mill, visit } = await serve(t, { jobs: [greet] })
+  await mill.enqueue(greet, {})
+  const page = await visit('queues')
+  await page.getByRole('button', { name: 'Pause greet' }).focus()
+  await page.keyboard.press('?')
+  await page.getByRole('dialog', { name: 'Keyboard' }).waitFor()
+  // The event of closing comes later, and only then does the page take the dialog away.
+  await page.evaluate(`document.querySelector('dialog').close(); document.querySelector('main h1').focus()`)
+  await page.locator('dialog').waitFor({ state: 'detached' })
+  await page.locator('h1:focus').waitFor({ timeout: 5_000 })
+})

@@ -17,7 +17,6 @@ export function Dialog({ title, onClose, children }: DialogProps) {
   useEffect(() => {
     const dialog = box.current
     if (dialog === null) return
-    const opener = document.activeElement
     const onClosed = (): void => close.current()
     const onPress = (event: MouseEvent): void => {
       if (event.target === dialog) dialog.close()
@@ -29,7 +28,6 @@ export function Dialog({ title, onClose, children }: DialogProps) {
       dialog.removeEventListener('close', onClosed)
       dialog.removeEventListener('mousedown', onPress)
       dialog.close()
-      if (opener instanceof HTMLElement && opener.isConnected) opener.focus()
     }
   }, [])
   return (
