@@ -47,6 +47,7 @@ export function fillJobQueue(file: string, type: string, levels: Levels): void {
   add({ letter: 'Z', status: 'completed', priority: 9, due: nowSeconds - 2 * day }, levels.finished)
   add({ letter: 'W', status: 'queued', priority: 5, due: nowSeconds - 2 * day }, levels.waiting)
   add({ letter: 'S', status: 'queued', priority: 1, due: nowSeconds + 2 * day }, levels.scheduled)
-  db.exec('pragma wal_checkpoint(truncate)')
+  // All is on the disk before anybody is measured: the system would write gigabytes meanwhile.
+  db.exec('pragma synchronous = full; pragma wal_checkpoint(truncate)')
   db.close()
 }
