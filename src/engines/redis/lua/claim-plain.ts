@@ -73,7 +73,7 @@ if #ids > 0 then
   call('LPUSH', active, unpack(ids))
   local expires = endOf(ARGV[6])
   for nth, id in ipairs(ids) do
-    local fields = prepare(q, id, token .. string.format('%d', nth), expires)
+    local fields = prepare(q, id, token .. nth, expires)
     claimed[3 * nth - 2], claimed[3 * nth - 1], claimed[3 * nth] = q.name, id, fields
     started(q, id, fields)
   end
