@@ -1,7 +1,8 @@
 import { ClosedError } from '../../errors.ts'
 import { backgroundClock, systemClock } from '../../time/clock.ts'
+import { AnswerWatch, type SentCall } from './answer-watch.ts'
 import type { RedisClient, RedisValue } from './driver.ts'
-import { isElsewhere, isNotSent, isNotYet, isTimedOut, notConnected } from './faults.ts'
+import { isElsewhere, isNotSent, isNotYet, isTimedOut, notConnected, timedOut } from './faults.ts'
 
 /** Wait after a refusal that passes by itself, or that another connection may not meet. */
 const AGAIN_MS = 50
@@ -16,20 +17,31 @@ export class Connection {
   readonly #client: RedisClient
   readonly #waitMs: number
   readonly #waiting = new Set<() => void>()
+  readonly #watch: AnswerWatch | null
+  #greeting: SentCall | null = null
   #lastError: Error | null = null
   /** Counts the connections: a timeout on one says nothing about the next. */
   #connection = 0
   #closed = false
 
-  /** `waitMs`: how long a call may wait before it is sent. */
-  constructor(client: RedisClient, waitMs: number) {
+  /**
+   * `waitMs`: how long a call may wait before it is sent. `answerMs`: how long its answer may take; null where the driver
+   * sees to that, or the call blocks.
+   */
+  constructor(client: RedisClient, waitMs: number, answerMs: number | null = null) {
     this.#client = client
     this.#waitMs = waitMs
+    this.#watch = answerMs === null ? null : new AnswerWatch(answerMs, () => this.#late())
     // Without a listener the driver writes to the console, or the process ends.
     client.on('error', (error) => {
       this.#lastError = error
     })
+    client.on('connect', () => {
+      this.#greeting ??= this.#watch?.begin() ?? null
+    })
+    client.on('close', () => this.#greeted())
     client.on('ready', () => {
+      this.#greeted()
       this.#lastError = null
       this.#connection += 1
       this.#wake()
@@ -71,9 +83,14 @@ export class Connection {
       // The server's refusal says more than the fact that the connection is not back yet.
       if (!this.isReady) await this.#ready(untilMs, waitMs).catch((error: unknown) => Promise.reject(refusal ?? error))
       const connection = this.#connection
+      const sent = this.#watch?.begin()
       try {
-        return await this.#client.call(command, args)
+        const answer = await this.#client.call(command, args)
+        if (sent !== undefined) this.#watch?.end(sent)
+        return answer
       } catch (error) {
+        if (sent !== undefined) this.#watch?.end(sent)
+        if (sent?.isLate === true) throw timedOut()
         if (isTimedOut(error) && connection === this.#connection && this.isReady) this.reset()
         const left = untilMs - systemClock.monotonicMs()
         if (left <= 0 || this.#closed || !(isNotSent(error) || isElsewhere(error) || isNotYet(error))) throw error
@@ -81,6 +98,18 @@ export class Connection {
         await systemClock.sleep(Math.min(left, AGAIN_MS))
       }
     }
+  }
+
+  /** What the driver asks a new connection is answered. */
+  #greeted(): void {
+    if (this.#greeting !== null) this.#watch?.end(this.#greeting)
+    this.#greeting = null
+  }
+
+  /** The connection is silent: later commands on it would wait as long. */
+  #late(): void {
+    if (this.#greeting?.isLate === true) this.#lastError = timedOut()
+    this.reset()
   }
 
   /** Resolves when commands can be sent. */
@@ -123,6 +152,7 @@ export class Connection {
   close(): void {
     if (this.#closed) return
     this.#closed = true
+    this.#watch?.close()
     this.#client.disconnect()
     this.#wake()
   }

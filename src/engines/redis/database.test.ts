@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { Redis } from 'ioredis'
+import { eventually } from '../../../conformance/process/child.ts'
 import { tcpProxy } from '../../../test/fixtures/tcp-proxy.ts'
 import { freshPrefix, type OwnRedis, redisServer, startRedis, withRedis } from '../../../test/servers/redis.ts'
 import { open } from '../../client/mill.ts'
@@ -103,6 +104,22 @@ describe('a database in Redis', { timeout: 300_000 }, () => {
     proxy.resetAt('third', 1)
     await assert.rejects(database.run(increment(), ['third']), coded('ERR_STORAGE_FAILED', /unknown/))
     assert.equal(await database.call('get', `${database.keys.prefix}::count`), '2')
+  })
+
+  test('a new connection on which the server is silent is given up for the next one', async (t) => {
+    const proxy = await tcpProxy(t, urlOf('timeout=1500'))
+    const database = await reached(t, proxy.url)
+    proxy.freeze()
+    await assert.rejects(database.ping(), coded('ERR_STORAGE_FAILED', /did not answer in time/))
+    await assert.rejects(database.ping(), coded('ERR_STORAGE_OPEN', /no connection within 1500 ms/))
+    assert.ok(proxy.frozen >= 2, 'the second connection was silent too')
+    proxy.thaw()
+    const isAnswered = (): Promise<boolean> =>
+      database.ping().then(
+        () => true,
+        () => false,
+      )
+    await eventually(isAnswered, 'an answer on a new connection')
   })
 
   test('calls without number wait for a connection, and each is sent once when it is there', async (t) => {

@@ -73,7 +73,7 @@ export class RedisDatabase {
         this.#template ??= 'address' in this.#source ? await clientFor(this.#source.address) : this.#source.client
         assertSingle(this.#template)
       }
-      this.#link ??= new Connection(this.#connection('millrace', this.#answerMs), this.#answerMs)
+      this.#link ??= new Connection(this.#connection('millrace', null), this.#answerMs, this.#answerMs)
       await this.#link.connect(Math.min(OPEN_MS_MAX, this.#answerMs))
       const left = Math.max(1, untilMs - systemClock.monotonicMs())
       admit(await answered(left, this.info()), 'connectionTo' in this.#source)
@@ -88,11 +88,17 @@ export class RedisDatabase {
     const link = this.#opened()
     const values = [1, this.keys.types, this.now, ...args]
     try {
-      return await link.send('evalsha', [script.sha, ...values]).catch((error: unknown) => {
-        // A restarted server has forgotten its scripts; nothing ran.
-        if (isScriptMissing(error)) return link.send('eval', [script.lua, ...values])
-        throw error
-      })
+      return await link.send('evalsha', [script.sha, ...values])
+    } catch (error) {
+      // A restarted server has forgotten its scripts; nothing ran.
+      if (isScriptMissing(error)) return this.#load(script, values)
+      throw toEngineError(error, script.name, script.lua)
+    }
+  }
+
+  async #load(script: Script, values: readonly RedisValue[]): Promise<unknown> {
+    try {
+      return await this.#opened().send('eval', [script.lua, ...values])
     } catch (error) {
       throw toEngineError(error, script.name, script.lua)
     }

@@ -16,7 +16,7 @@ export interface RedisClient {
   duplicate(options: ConnectionOptions): RedisClient
   /** We send no buffers; without them in the type, the client of ioredis would not fit it. */
   call(command: string, args: readonly (RedisValue | Buffer)[]): Promise<unknown>
-  on(event: 'ready' | 'close' | 'end', listener: () => void): unknown
+  on(event: 'connect' | 'ready' | 'close' | 'end', listener: () => void): unknown
   on(event: 'error', listener: (error: Error) => void): unknown
   on(event: 'message', listener: (channel: string, message: string) => void): unknown
 }
@@ -64,7 +64,7 @@ export function connectionOptions({
 }: {
   readonly name: string
   readonly connectMs: number
-  /** Null for a connection that blocks while it waits for work. */
+  /** Null where a connection blocks while it waits for work, or is watched by us. */
   readonly answerMs: number | null
 }): ConnectionOptions {
   return {

@@ -34,8 +34,8 @@ test('one job is stored as the script of batches stores it', async (t) => {
   const [inBatch, plain, alone, simple] = jobs
   assert.ok(inBatch && plain && alone && simple)
   await database.run(enqueuePlainScript(), enqueueArgs([inBatch, plain]))
-  assert.deepEqual(await one(alone), ['enqueued', alone.id])
-  assert.deepEqual(await one(simple), ['enqueued', simple.id])
+  assert.equal(await one(alone), 1)
+  assert.equal(await one(simple), 1)
 
   const hashOf = async (id: string) => {
     const { timestamp, opts, ...fields } = await redis.hgetall(`${queue}:${id}`)
@@ -69,7 +69,7 @@ test('it does nothing for a new type, a known id or while a delayed job is due',
   ])
 
   await storeJobs(database, [delayed])
-  assert.deepEqual(await one(early), ['enqueued', early.id])
+  assert.equal(await one(early), 1)
   await redis.zadd(`${queue}:delayed`, 1, delayed.id)
   assert.equal(await one(), null)
   const late = newJob()
@@ -85,4 +85,7 @@ test('the stream of events does not grow without end where nobody takes the jobs
   for (let jobs = 0; jobs < 300; jobs += 1) assert.notEqual(await one(newJob()), null)
   // Redis drops blocks of a hundred entries.
   assert.ok((await redis.xlen(`${queue}:events`)) <= 10 + 100 + 2 * 16)
+  await redis.hdel(`${queue}:meta`, 'opts.maxLenEvents')
+  for (let jobs = 0; jobs < 16; jobs += 1) assert.notEqual(await one(newJob()), null)
+  assert.equal(await redis.hget(`${queue}:meta`, 'opts.maxLenEvents'), '10000', 'as BullMQ sets it')
 })

@@ -18,14 +18,14 @@ export function enqueueOneArgs(job: NewJob): readonly (string | number)[] {
  */
 export const enqueueOneScript = compose(
   'enqueue-one',
-  {},
+  { functions: ['getOrSetMaxEvents'] },
   `
 local id, name, base = ARGV[3], ARGV[4], prefix .. ':' .. ARGV[2] .. ':'
-local events = base .. 'events'
-local known = call('HMGET', base .. 'meta', 'opts.maxLenEvents', 'mr')
-if not known[1] or not known[2] then return false end
-if isDelayedDue(base .. 'delayed') then return false end
-if #call('ZRANGEBYLEX', own('index'), '[' .. id .. ':', '(' .. id .. ';', 'LIMIT', '0', '1') > 0 then return false end
+local events, meta, delayed = base .. 'events', base .. 'meta', base .. 'delayed'
+-- An answer that is a list costs Redis more than a number or a text.
+if not call('HGET', meta, 'mr') then return false end
+if call('ZCARD', delayed) > 0 and isDelayedDue(delayed) then return false end
+if call('ZLEXCOUNT', own('index'), '[' .. id .. ':', '(' .. id .. ';') > 0 then return false end
 
 -- The first write must be one that Redis refuses when memory is full.
 local arrival = call('INCR', base .. 'pc')
@@ -35,9 +35,9 @@ call('XADD', events, '*', 'event', 'added', 'jobId', id, 'name', name)
 call('ZADD', base .. 'prioritized', ARGV[7] * 4294967296 + arrival % 4294967296, id)
 call('ZADD', base .. 'marker', '0', '0')
 -- Trimming takes a third of this command, and every settle trims too. While none takes jobs, the arrivals are counted on.
-if arrival % 16 == 0 then call('XADD', events, 'MAXLEN', '~', known[1], '*', 'event', 'waiting', 'jobId', id)
+if arrival % 16 == 0 then call('XADD', events, 'MAXLEN', '~', getOrSetMaxEvents(meta), '*', 'event', 'waiting', 'jobId', id)
 else call('XADD', events, '*', 'event', 'waiting', 'jobId', id) end
 call('ZADD', own('index'), '0', id .. ':' .. ARGV[2])
-return { 'enqueued', id }
+return 1
 `,
 )

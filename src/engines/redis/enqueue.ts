@@ -20,18 +20,14 @@ export async function storeJobs(database: RedisDatabase, jobs: readonly NewJob[]
       `${jobs.length} jobs in one batch would stop Redis for too long; split it into batches of ${BATCH_MAX} at most`,
     )
   }
-  return receiptsFrom(jobs, await answerTo(database, jobs))
-}
-
-async function answerTo(database: RedisDatabase, jobs: readonly NewJob[]): Promise<unknown> {
-  if (!jobs.every(isPlain)) return database.runKept(enqueueScript(), enqueueArgs(jobs))
+  if (!jobs.every(isPlain)) return receiptsFrom(jobs, await database.runKept(enqueueScript(), enqueueArgs(jobs)))
   const [only, second] = jobs
   if (only !== undefined && second === undefined && isReady(only)) {
     const answer = await database.runKept(enqueueOneScript(), enqueueOneArgs(only))
-    if (answer !== null) return answer
+    if (answer !== null) return [{ id: only.id, status: 'enqueued' }]
   }
-  if (jobs.length > CHUNK_SIZE && areDistinct(jobs)) return storeInChunks(database, jobs)
-  return database.runKept(enqueuePlainScript(), enqueueArgs(jobs))
+  if (jobs.length > CHUNK_SIZE && areDistinct(jobs)) return receiptsFrom(jobs, await storeInChunks(database, jobs))
+  return receiptsFrom(jobs, await database.runKept(enqueuePlainScript(), enqueueArgs(jobs)))
 }
 
 /** In chunks, the first of two jobs with one id could finish before the second is stored. */

@@ -17,6 +17,11 @@ export function isNotSent(error: unknown): boolean {
   return /^Stream isn't writeable/.test(textOf(error))
 }
 
+/** As the driver says it. */
+export function timedOut(): Error {
+  return new Error('Command timed out')
+}
+
 /** Sent, but the connection is silent: later commands on it would wait as long. */
 export function isTimedOut(error: unknown): boolean {
   return textOf(error).startsWith('Command timed out')

@@ -124,17 +124,18 @@ export class Wakeups {
     this.begin()
     if (!this.#rung) {
       this.#waiting += 1
-      const over = new AbortController()
-      const end = (): void => over.abort()
+      const { promise: over, resolve: end } = Promise.withResolvers<void>()
       if (signal.aborted) end()
-      signal.addEventListener('abort', end, { once: true })
+      const finish = (): void => end()
+      signal.addEventListener('abort', finish, { once: true })
+      const cancel = this.#clock.after(ms, end)
       // `close` ends what is heard.
-      await Promise.race([this.#hearing, this.#clock.sleep(ms, over.signal)])
+      await Promise.race([this.#hearing, over])
       this.#waiting -= 1
       // Later: a job waits, and ending the timer takes as long as asking for it.
       setImmediate(() => {
-        signal.removeEventListener('abort', end)
-        end()
+        signal.removeEventListener('abort', finish)
+        cancel()
       })
     }
     const isRung = this.#rung

@@ -29,7 +29,7 @@ local function endOf(lease)
     local time = call('TIME')
     from = time[1] * 1000 + math.floor(time[2] / 1000)
   end
-  return string.format('%.0f', from + lease)
+  return string.format('%d', from + lease)
 end
 `
 
@@ -46,28 +46,31 @@ export const claimPlainScript = compose(
   STARTED,
   PREPARE,
   `
-local token, max, q = ARGV[3], tonumber(ARGV[4]), queueOf(ARGV[5])
-local limits = call('HMGET', q.meta, 'paused', 'concurrency', 'max')
+local token, max, base = ARGV[3], tonumber(ARGV[4]), prefix .. ':' .. ARGV[5] .. ':'
+local wait, active, prioritized, marker, pc = base .. 'wait', base .. 'active', base .. 'prioritized', base .. 'marker', base .. 'pc'
+local q = { name = ARGV[5], base = base, events = base .. 'events' }
+local limits = call('HMGET', base .. 'meta', 'paused', 'concurrency', 'max')
 if limits[1] or limits[2] or limits[3] then return false end
-local function nextDelayed() return tonumber(call('ZRANGE', q.delayed, '0', '0', 'WITHSCORES')[2]) end
-local delayed = nextDelayed()
+local function nextDelayed() return tonumber(call('ZRANGE', base .. 'delayed', '0', '0', 'WITHSCORES')[2]) end
+-- A number costs Redis less than a list, and mostly there are none.
+local delayed = call('ZCARD', base .. 'delayed') > 0 and nextDelayed()
 if delayed and delayed < (now + 1) * 4096 then
-  promoteDelayedJobs(q.delayed, q.marker, q.wait, q.prioritized, q.events, q.base, now, q.pc, false)
+  promoteDelayedJobs(base .. 'delayed', marker, wait, prioritized, q.events, base, now, pc, false)
   delayed = nextDelayed()
 end
 
 -- BullMQ's list goes before its priorities. The first write takes something out, which Redis allows when its memory is full.
-local ids = call('RPOP', q.wait, ARGV[4]) or {}
+local ids = call('RPOP', wait, ARGV[4]) or {}
 if #ids < max then
   local last = tostring(max - #ids - 1)
-  local first = call('ZRANGE', q.prioritized, '0', last)
-  if #first > 0 then call('ZREMRANGEBYRANK', q.prioritized, '0', last) end
+  local first = call('ZRANGE', prioritized, '0', last)
+  if #first > 0 then call('ZREMRANGEBYRANK', prioritized, '0', last) end
   if #ids == 0 then ids = first else for _, id in ipairs(first) do ids[#ids + 1] = id end end
 end
 
 local claimed, isFull = {}, #ids == max
 if #ids > 0 then
-  call('LPUSH', q.active, unpack(ids))
+  call('LPUSH', active, unpack(ids))
   local expires = endOf(ARGV[6])
   for nth, id in ipairs(ids) do
     local fields = prepare(q, id, token .. nth, expires)
@@ -75,11 +78,11 @@ if #ids > 0 then
     started(q, id, fields)
   end
 end
-local isMore = isFull and call('EXISTS', q.wait, q.prioritized) > 0
+local isMore = isFull and call('EXISTS', wait, prioritized) > 0
 if #ids > 0 then
-  if isMore or delayed then call('ZADD', q.marker, '0', '0') else call('ZREM', q.marker, '0') end
+  if isMore or delayed then call('ZADD', marker, '0', '0') else call('ZREM', marker, '0') end
 end
-if not isMore then call('DEL', q.pc) end
+if not isMore then call('DEL', pc) end
 return { delayed and not isFull and math.max(0, delayed / 4096 - now) or -1, claimed }
 `,
 )

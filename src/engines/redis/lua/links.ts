@@ -46,7 +46,7 @@ local function started(q, id, fields)
   mendCount(q, id, fields)
   local version = fields[${at('mrSeq')}]
   if not version then return end
-  local key = q[':latest:' .. moreOf(q, id).latest.key]
+  local key = q.base .. ':latest:' .. moreOf(q, id).latest.key
   local known = call('HMGET', key, 'seq', 'queued')
   -- Only another program puts back a version that a newer one has followed.
   if known[1] and tonumber(version) < tonumber(known[1]) then
