@@ -4,6 +4,7 @@ import type { Source } from './database.ts'
 import { loadPg, type PgClient, type PgConnection, type PgPool, type PgPoolClient } from './driver.ts'
 import type { PostgresAddress } from './options.ts'
 import { Servers } from './servers.ts'
+import { Spare } from './spare.ts'
 import type { ListenConnection } from './wakeups.ts'
 
 /** Where an engine gets its connections from: an address, or a pool or client of the user. */
@@ -43,7 +44,7 @@ export async function connectionsOf(handle: Handle): Promise<Connections> {
   const connection = connectionOf(address)
   const sockets = new Sockets()
   const pool = pg.createPool({ ...connection, stream: sockets.create }, address.pool)
-  const { acquire } = ofPool(pool).source
+  const spare = new Spare(pool, ofPool(pool).source.acquire)
   const listen = async (): Promise<ListenConnection> => {
     const socket = new Sockets()
     const client = pg.createClient({ ...connection, stream: socket.create })
@@ -52,7 +53,14 @@ export async function connectionsOf(handle: Handle): Promise<Connections> {
     return { client, close: () => socket.ended(client.end()) }
   }
   return {
-    source: { isPipelined: !address.pooled, acquire, close: () => sockets.ended(pool.end()) },
+    source: {
+      isPipelined: !address.pooled,
+      acquire: () => spare.acquire(),
+      close: () => {
+        spare.close()
+        return sockets.ended(pool.end())
+      },
+    },
     listen: () => connection.servers.reach(listen),
   }
 }

@@ -6,7 +6,7 @@ import { clockStepped, StoreSteps } from '../../engine/store-steps.ts'
 import { RemovedJobViews } from '../../engine/wait-until-finished.ts'
 import { ClosedError } from '../../errors.ts'
 import type { NewJob } from '../../job/job.ts'
-import { type Clock, watchEvery } from '../../time/clock.ts'
+import { backgroundClock, type Clock, watchEvery } from '../../time/clock.ts'
 import { serverClock } from './clock.ts'
 import type { Database } from './database.ts'
 import { insertJobs, insertPlain } from './enqueue.ts'
@@ -23,6 +23,8 @@ const FLIGHTS_MAX = 2
 const ITEMS_MAX = 1_000
 /** Callers that wait for a result want it soon, so they poll more often. */
 const RESULT_POLL_MS = 100
+/** The call that has the schema looked at goes first, and its connection is free again then. */
+const AFTER_MS = 20
 
 interface CoreConsumer {
   tellTrouble(error: unknown): void
@@ -65,7 +67,7 @@ export class PostgresCore {
     this.#pollMs = pollMs
     this.wakeups = new Wakeups(clock, pollMs)
     this.results = new Wakeups(clock, Math.min(RESULT_POLL_MS, pollMs))
-    this.schema = new SchemaWatch(clock, () => assertNotMigrated(database))
+    this.schema = new SchemaWatch(clock, () => this.#lookAtSchema())
     this.steps = new StoreSteps(clock, { ...serverClock(database), onStep: (stepMs) => this.#followed(stepMs) })
     const size = { flightsMax: FLIGHTS_MAX, itemsMax: ITEMS_MAX, isWorthRepeating: isRefusedValue }
     this.enqueues = new Batcher((jobs) => this.#insert(jobs, insertPlain), size)
@@ -141,6 +143,11 @@ export class PostgresCore {
     if (notification === 'lost') this.#compareLeases()
   }
 
+  async #lookAtSchema(): Promise<void> {
+    await backgroundClock.sleep(AFTER_MS)
+    if (!this.#closed) await assertNotMigrated(this.database)
+  }
+
   #compareLeases(): void {
     for (const consumer of this.#consumers) consumer.findLost()
   }
@@ -170,6 +177,8 @@ export class PostgresCore {
 
   remember(consumer: CoreConsumer): void {
     this.#consumers.add(consumer)
+    // A process that only enqueues would be woken for every job, its own too, and has nothing to do then.
+    if (consumer.tellsLost) this.channel.start()
     this.#watch()
   }
 

@@ -123,6 +123,7 @@ const HEARD_MS = 3_000
 
 async function isHeard({ channel }: Pick<PostgresCore, 'channel'>): Promise<boolean> {
   const untilMs = systemClock.monotonicMs() + HEARD_MS
+  channel.start()
   while (!channel.isListening && systemClock.monotonicMs() < untilMs) await systemClock.sleep(20)
   return channel.isListening
 }

@@ -33,7 +33,7 @@ export interface PgClient {
   on(event: 'error', listener: (error: Error) => void): unknown
   on(event: 'end', listener: () => void): unknown
   on(event: 'notification', listener: (notification: PgNotification) => void): unknown
-  removeListener(event: 'end', listener: () => void): unknown
+  removeListener(event: 'error' | 'end', listener: () => void): unknown
   removeListener(event: 'notification', listener: (notification: PgNotification) => void): unknown
   end(): Promise<void>
 }
@@ -44,6 +44,8 @@ export interface PgPoolClient extends PgClient {
 
 export interface PgPool {
   readonly totalCount: number
+  /** Callers that wait for a connection. */
+  readonly waitingCount: number
   readonly options?: { readonly max?: number }
   /** True once `end` was called. */
   readonly ending?: boolean

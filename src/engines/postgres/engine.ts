@@ -102,7 +102,6 @@ export class PostgresEngine implements Engine {
       throw toEngineError(error, 'opening')
     }
     const core = new PostgresCore({ database, clock, pollMs, connect: listen ? () => connections.listen() : null })
-    core.channel.start()
     try {
       await core.call('reading the clock', () => core.steps.follow())
     } catch (error) {

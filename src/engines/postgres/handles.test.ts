@@ -99,7 +99,9 @@ describe('handles of Postgres', () => {
     assert.equal((await claim).length, 1)
     const listening = () =>
       query(server.url, `select 1 from pg_stat_activity where query like 'LISTEN%' and query like '%${schema}%'`)
-    // Opening does not wait for it.
+    assert.equal((await listening()).length, 0, 'who only enqueues does not listen')
+    await other.consume({ types: [{ type: 'greet', leaseMs: 60_000 }], worker: 'v' })
+    // Consuming does not wait for it.
     while ((await listening()).length === 0) await systemClock.sleep(20)
     assert.equal((await listening()).length, 1, 'only the one that was not told otherwise listens')
     await engine.close()

@@ -114,7 +114,7 @@ export class NotifyChannel {
   #announcedAtMs = Number.NEGATIVE_INFINITY
   #announcing: (() => void) | null = null
   #onBeat: (() => void) | null = null
-  #listening: Promise<void> = Promise.resolve()
+  #listening: Promise<void> | null = null
   #isListening = false
   #isEarlier = false
 
@@ -127,9 +127,10 @@ export class NotifyChannel {
     return this.#isListening
   }
 
+  /** Listens from now on. Nothing happens if it does already. */
   start(): void {
     const { connect } = this.#settings
-    if (connect !== null) this.#listening = this.#keepListening(connect)
+    if (connect !== null && !this.#closing.signal.aborted) this.#listening ??= this.#keepListening(connect)
   }
 
   /** There may be work. Sent at once, or as soon as the rate allows; the last one is never left out. */
@@ -192,9 +193,6 @@ export class NotifyChannel {
       const wasListening = await this.#listen(connect).catch(() => false)
       this.#listens(false)
       if (this.#closing.signal.aborted) return
-      // Notifications sent meanwhile were missed.
-      this.#settings.onNotification('earlier')
-      this.#settings.onNotification('lost')
       waitMs = wasListening ? RETRY_MS_MIN : Math.min(waitMs * 2, RETRY_MS_MAX)
       await systemClock.sleep(waitMs * (0.5 + Math.random()), this.#closing.signal)
     }
@@ -235,6 +233,10 @@ export class NotifyChannel {
     if (this.#isListening === isListening) return
     this.#isListening = isListening
     this.#settings.onListening?.(isListening)
+    if (!isListening) return
+    // Notifications sent before were missed.
+    this.#settings.onNotification('earlier')
+    this.#settings.onNotification('lost')
   }
 
   #isAnswered(ended: AbortSignal): Promise<boolean> {
