@@ -5,6 +5,7 @@ import { TestClock } from '../../src/testing/test-clock.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import { type LossyWire, lossyWire } from '../../test/servers/lossy-wire.ts'
 import { dropSchema, type PostgresServer, postgresServer, query, schemaUrl } from '../../test/servers/postgres.ts'
+import { callsAnswered } from '../../test/servers/postgres-calls.ts'
 import type { Harness, OwnTransaction } from '../harness.ts'
 
 /** Every view has connections of its own to one schema of its own. Time is virtual; the processes of the third level have real time. */
@@ -32,8 +33,7 @@ export async function postgresHarness(clock: TestClock = new TestClock()): Promi
       views.push(lossy)
       return { engine: lossy, loseNextAnswer: wire.loseNextAnswer }
     },
-    // One that is closed has nothing under way.
-    advance: (ms) => advance(clock, ms, () => engine.ping().catch(() => {})),
+    advance: (ms) => advance(clock, ms),
     transaction: async () => {
       const client = new pg.Client({ connectionString: server.url })
       await client.connect()
@@ -80,13 +80,13 @@ async function recycle(server: PostgresServer, used: Schema): Promise<void> {
 }
 
 /** What the server is asked when a timer fires takes real time, so virtual time must not run ahead of a server that is busy. */
-async function advance(clock: TestClock, ms: number, answered: () => Promise<void>): Promise<void> {
+async function advance(clock: TestClock, ms: number): Promise<void> {
   const step = Math.max(1, Math.min(ms, ms / 10))
   for (let left = ms; left > 0; left -= step) {
     await clock.advance(Math.min(step, left))
     await new Promise((resolve) => setTimeout(resolve, 1))
+    await callsAnswered()
   }
-  await answered()
 }
 
 async function beginOn(client: pg.Client, schema: string): Promise<OwnTransaction> {

@@ -27,8 +27,8 @@ export const steppedWorkers: CaseFile = {
         mill.events.on('clock.stepped', ({ stepMs }) => told.push(Math.round(stepMs / HOUR_MS)))
         await mill.enqueue(job, { n: 1 })
         await mill.work([job], { reap: stage.leaseMs / 4 })
-        await rival.work([job], { reap: stage.leaseMs / 4 })
         await stage.until(SOON_MS, () => starts === 1, 'the start')
+        await rival.work([job], { reap: stage.leaseMs / 4 })
         await stage.step(HOUR_MS)
         // In small steps: what a store is asked takes real time, and virtual time must not run ahead of it.
         const { clock } = stage.harness

@@ -1,0 +1,43 @@
+import pg from 'pg'
+
+/** A statement that a case holds up on purpose holds up virtual time for no longer than this. */
+const HELD_UP_MS = 2_000
+
+/**
+ * Waits, while virtual time stands still, for the statements and connections that this process has asked Postgres for. On a
+ * busy machine a renewal may take longer than a lease of virtual time.
+ */
+export async function callsAnswered(): Promise<void> {
+  watchCalls()
+  while (sinceMs.size > 0) {
+    const heldUpMs = performance.now() - HELD_UP_MS
+    for (const [call, sentMs] of sinceMs) if (sentMs < heldUpMs) sinceMs.delete(call)
+    await new Promise((resolve) => setTimeout(resolve, 1))
+  }
+}
+
+const sinceMs = new Map<PromiseLike<unknown>, number>()
+let isWatching = false
+
+function watchCalls(): void {
+  if (isWatching) return
+  isWatching = true
+  for (const [prototype, name] of [
+    [pg.Client.prototype, 'query'],
+    [pg.Pool.prototype, 'connect'],
+  ] as const) {
+    const send: unknown = Reflect.get(prototype, name)
+    if (typeof send !== 'function') throw new Error(`the driver has no ${name}`)
+    Object.assign(prototype, {
+      [name](this: unknown, ...given: unknown[]): unknown {
+        const answer: unknown = Reflect.apply(send, this, given)
+        if (answer instanceof Promise) {
+          sinceMs.set(answer, performance.now())
+          const forget = () => void sinceMs.delete(answer)
+          answer.then(forget, forget)
+        }
+        return answer
+      },
+    })
+  }
+}
