@@ -29,6 +29,9 @@ export type Replication = 'synchronous' | 'asynchronous'
 /** How long a standby may take to follow before the proof itself has failed. */
 const FOLLOW_MS = 30_000
 
+const DEADLOCK = '40P01'
+const DEADLOCK_TRIES = 10
+
 export class PostgresServers {
   #primary: OwnPostgres
   /** Where the next primary will be. */
@@ -58,8 +61,21 @@ export class PostgresServers {
     return this.#primary
   }
 
-  /** A session of an administrator, which the server accepts even when it accepts no others. */
+  /**
+   * A session of an administrator, which the server accepts even when it accepts no others. Where the server ends a deadlock
+   * with the processes of a round, or with another fault, by undoing what `run` does, it runs again in a new session.
+   */
   async session<Value>(run: (client: pg.Client) => Promise<Value>): Promise<Value> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await this.#session(run)
+      } catch (error) {
+        if (!(error instanceof pg.DatabaseError) || error.code !== DEADLOCK || tries === DEADLOCK_TRIES) throw error
+      }
+    }
+  }
+
+  async #session<Value>(run: (client: pg.Client) => Promise<Value>): Promise<Value> {
     const client = new pg.Client({ connectionString: this.#primary.url })
     await client.connect()
     try {
