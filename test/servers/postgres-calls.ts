@@ -3,12 +3,16 @@ import pg from 'pg'
 /** A statement that a case holds up on purpose holds up virtual time for no longer than this. */
 const HELD_UP_MS = 2_000
 
+const sinceMs = new Map<PromiseLike<unknown>, number>()
+
+// From the first call on, also of those that are made before time moves.
+watchCalls()
+
 /**
  * Waits, while virtual time stands still, for the statements and connections that this process has asked Postgres for. On a
  * busy machine a renewal may take longer than a lease of virtual time.
  */
 export async function callsAnswered(): Promise<void> {
-  watchCalls()
   while (sinceMs.size > 0) {
     const heldUpMs = performance.now() - HELD_UP_MS
     for (const [call, sentMs] of sinceMs) if (sentMs < heldUpMs) sinceMs.delete(call)
@@ -16,12 +20,7 @@ export async function callsAnswered(): Promise<void> {
   }
 }
 
-const sinceMs = new Map<PromiseLike<unknown>, number>()
-let isWatching = false
-
 function watchCalls(): void {
-  if (isWatching) return
-  isWatching = true
   for (const [prototype, name] of [
     [pg.Client.prototype, 'query'],
     [pg.Pool.prototype, 'connect'],
